@@ -1,0 +1,97 @@
+# Everything a contributor runs. `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.ONESHELL:
+
+# One build folder outside the clone, so that a second clone builds in seconds.
+CACHE ?= $(HOME)/.cache/hodo
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+export HODO_PYTHON := $(CACHE)/venv/bin/python
+export CARGO_TERM_PROGRESS_WHEN ?= auto
+
+DENY_VERSION := 0.20.2
+FUZZ_VERSION := 0.13.2
+NIGHTLY ?= nightly
+# Tools that a stable toolchain does not bring live in a rustup home of their own.
+TOOL_RUSTUP := $(CACHE)/rustup
+CARGO_NIGHTLY := RUSTUP_HOME=$(TOOL_RUSTUP) cargo +$(NIGHTLY)
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: ## Build the light profile and run the embedded training loop, then its report
+	@cargo run --locked --profile demo -p hodo-cli --bin hodo -- demo
+
+.PHONY: build
+build: ## Build the `hodo` command for daily use
+	@cargo build --locked --release -p hodo-cli
+
+.PHONY: test
+test: $(CACHE)/venv/.ready ## Everything that must hold: unit, documentation and whole-program tests
+	@cargo test --locked --workspace --doc --quiet
+	@if cargo nextest --version >/dev/null 2>&1; then
+	  cargo nextest run --locked --workspace --no-fail-fast
+	else
+	  cargo test --locked --workspace --no-fail-fast
+	fi
+
+.PHONY: bench
+bench: ## Cost of a scope against the floor and the peers, pump and report figures
+	@bash benches/run.sh
+
+.PHONY: lint
+lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, licences and sources of dependencies
+	@cargo fmt --all --check
+	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@$(CACHE)/tools/bin/cargo-deny --log-level error check bans licenses sources
+	@if ! $(CACHE)/tools/bin/cargo-deny --log-level error check advisories; then
+	  [[ -n "$${HODO_OFFLINE:-}" ]] || { echo "lint: advisories failed (HODO_OFFLINE=1 skips them where the database cannot be fetched)"; exit 1; }
+	  echo "lint: advisories not checked (HODO_OFFLINE)"
+	fi
+
+.PHONY: fmt
+fmt: ## Format the sources
+	@cargo fmt --all
+
+.PHONY: kill
+kill: ## 1,000 kills at random moments, nothing acknowledged may be missing (HODO_KILLS=n)
+	@HODO_KILLS=$${HODO_KILLS:-1000} cargo test --locked --release -p hodo-tests --test faults -- --nocapture --test-threads=1 kill::
+
+.PHONY: faults
+faults: ## The fault suites in their heavy form
+	@HODO_HEAVY=1 cargo test --locked --release -p hodo-tests --test faults -- --nocapture --test-threads=1
+
+.PHONY: race
+race: ## Model-check the ring (loom), run it under Miri and ThreadSanitizer; seeded bugs must be found
+	@bash tests/race/run.sh
+
+.PHONY: fuzz
+fuzz: $(CACHE)/tools/bin/cargo-fuzz $(TOOL_RUSTUP)/.ready ## Fuzz every target (FUZZ_SECONDS=600 each)
+	@cd fuzz
+	for target in $$($(CARGO_NIGHTLY) fuzz list); do
+	  $(CARGO_NIGHTLY) fuzz run "$$target" -- -max_total_time=$${FUZZ_SECONDS:-600} -rss_limit_mb=2048 -timeout=10
+	done
+
+.PHONY: aarch64
+aarch64: ## Cross-build for aarch64 and run the tests under qemu-user
+	@bash tests/aarch64/run.sh
+
+.PHONY: clean
+clean: ## Remove the shared build folder
+	@rm -rf "$(CARGO_TARGET_DIR)"
+
+$(CACHE)/venv/.ready: tests/requirements.txt
+	@bash scripts/venv.sh "$(CACHE)/venv" tests/requirements.txt
+
+$(CACHE)/tools/bin/cargo-deny:
+	@cargo install --locked --quiet cargo-deny --version $(DENY_VERSION) --root "$(CACHE)/tools"
+
+$(CACHE)/tools/bin/cargo-fuzz:
+	@cargo install --locked --quiet cargo-fuzz --version $(FUZZ_VERSION) --root "$(CACHE)/tools"
+
+$(TOOL_RUSTUP)/.ready:
+	@bash scripts/nightly.sh "$(TOOL_RUSTUP)" "$(NIGHTLY)"

@@ -1,0 +1,3 @@
+//! What the victim programs and the tests that kill them share.
+
+pub mod acks;
