@@ -1,0 +1,72 @@
+use hodo_format::arena::Anchor;
+
+/// Turns a process's ticks into nanoseconds.
+///
+/// The slope comes from the monotonic clock of the first and the last anchor, so a stepped wall
+/// clock moves moments but never bends a duration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clock {
+    anchors: Vec<Anchor>,
+    ns_per_tick: f64,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock { anchors: Vec::new(), ns_per_tick: 1.0 }
+    }
+}
+
+impl Clock {
+    /// The clock of `anchors`, in any order; without two of them a tick counts as a nanosecond.
+    pub fn new(mut anchors: Vec<Anchor>) -> Clock {
+        anchors.retain(|a| a.ticks != 0 && a.monotonic_ns != 0);
+        anchors.sort_unstable_by_key(|a| (a.monotonic_ns, a.ticks));
+        anchors.dedup();
+        let ns_per_tick = slope(&anchors).unwrap_or(1.0);
+        Clock { anchors, ns_per_tick }
+    }
+
+    /// Whether there were anchors to convert by.
+    pub fn is_calibrated(&self) -> bool {
+        slope(&self.anchors).is_some()
+    }
+
+    /// Nanoseconds that `ticks` ticks take.
+    pub fn duration_ns(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.ns_per_tick).round() as u64
+    }
+
+    /// Nanoseconds since 1970 at `ticks`, by the nearest anchor before it.
+    pub fn wall_ns(&self, ticks: u64) -> i64 {
+        let Some(anchor) = self.anchor_for(ticks) else { return ticks as i64 };
+        anchor.wall_ns as i64 + self.offset_ns(anchor, ticks)
+    }
+
+    /// `CLOCK_MONOTONIC` at `ticks`: comparable between the processes of one machine.
+    pub fn monotonic_ns(&self, ticks: u64) -> i64 {
+        let Some(anchor) = self.anchors.first() else { return ticks as i64 };
+        anchor.monotonic_ns as i64 + self.offset_ns(anchor, ticks)
+    }
+
+    /// The anchors, oldest first.
+    pub fn anchors(&self) -> &[Anchor] {
+        &self.anchors
+    }
+
+    fn anchor_for(&self, ticks: u64) -> Option<&Anchor> {
+        let after = self.anchors.partition_point(|a| a.ticks <= ticks);
+        self.anchors.get(after.saturating_sub(1))
+    }
+
+    fn offset_ns(&self, anchor: &Anchor, ticks: u64) -> i64 {
+        let delta = ticks.wrapping_sub(anchor.ticks) as i64;
+        (delta as f64 * self.ns_per_tick).round() as i64
+    }
+}
+
+fn slope(anchors: &[Anchor]) -> Option<f64> {
+    let (first, last) = (anchors.first()?, anchors.last()?);
+    let ticks = last.ticks.checked_sub(first.ticks).filter(|&t| t > 0)?;
+    let ns = last.monotonic_ns.checked_sub(first.monotonic_ns).filter(|&n| n > 0)?;
+    Some(ns as f64 / ticks as f64)
+}

@@ -1,0 +1,53 @@
+use std::path::PathBuf;
+
+/// Why a run could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// No such run.
+    #[error("no run named `{name}` in {dir}; `hodo ls` shows the runs there")]
+    NotFound {
+        /// What was asked for.
+        name: String,
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// The folder holds no run at all.
+    #[error("no runs in {dir}; record one with `hodo run` or `hodo::init`, or name another folder")]
+    NoRuns {
+        /// Where runs were looked for.
+        dir: PathBuf,
+    },
+    /// More than one run begins with the given id.
+    #[error("`{name}` fits {count} runs, among them {first} and {second}; give more of the id")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// How many runs fit.
+        count: usize,
+        /// One of them.
+        first: String,
+        /// Another.
+        second: String,
+    },
+    /// The folder is there but is not a run.
+    #[error("{folder} is not a run: it has neither run.json nor a process folder")]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// What was being read.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A filter that cannot be understood.
+    #[error("`{text}` is not a condition; write key=value, key!=value, key>number or key<number")]
+    Condition {
+        /// What was given.
+        text: String,
+    },
+}

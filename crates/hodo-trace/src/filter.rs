@@ -1,0 +1,135 @@
+use crate::{TraceError, Value};
+use std::str::FromStr;
+
+/// Which spans a view is made of. Empty: all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Scopes with this name, and everything under them.
+    pub name: Option<NamePattern>,
+    /// Scopes with attributes like these (each holds), and everything under them.
+    pub conditions: Vec<Condition>,
+    /// Processes of this rank.
+    pub rank: Option<u32>,
+    /// The process with this pid.
+    pub pid: Option<u32>,
+    /// Threads whose number this is, or whose name contains it.
+    pub thread: Option<String>,
+}
+
+/// Part of a name, or a glob when it has `*` or `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern {
+    text: String,
+    glob: bool,
+}
+
+impl NamePattern {
+    /// The pattern in `text`; upper and lower case count.
+    pub fn new(text: &str) -> NamePattern {
+        NamePattern { text: text.to_owned(), glob: text.contains(['*', '?']) }
+    }
+
+    /// Whether `name` fits.
+    pub fn matches(&self, name: &str) -> bool {
+        if self.glob {
+            glob(self.text.as_bytes(), name.as_bytes())
+        } else {
+            name.contains(&self.text)
+        }
+    }
+}
+
+/// Linear-time glob: on a mismatch only the last `*` is retried.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p, t));
+                p += 1;
+            }
+            Some(&c) if c == b'?' || c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((star, from)) = retry else { return false };
+                retry = Some((star, from + 1));
+                p = star + 1;
+                t = from + 1;
+            }
+        }
+    }
+    pattern[p..].iter().all(|&c| c == b'*')
+}
+
+/// How a condition compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+}
+
+/// A condition on one attribute, such as `variant=beam` or `loss>0.5`. `index` is the scope's index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The attribute's key.
+    pub key: String,
+    /// How it compares.
+    pub comparison: Comparison,
+    /// What it is compared with.
+    pub value: String,
+}
+
+const OPERATORS: [(&str, Comparison); 6] = [
+    ("!=", Comparison::NotEqual),
+    (">=", Comparison::AtLeast),
+    ("<=", Comparison::AtMost),
+    ("=", Comparison::Equal),
+    (">", Comparison::Greater),
+    ("<", Comparison::Less),
+];
+
+impl FromStr for Condition {
+    type Err = TraceError;
+
+    fn from_str(text: &str) -> Result<Condition, TraceError> {
+        let refused = || TraceError::Condition { text: text.to_owned() };
+        let at = text.find(['=', '!', '<', '>']).filter(|&at| at > 0).ok_or_else(refused)?;
+        let (key, rest) = text.split_at(at);
+        let (sign, comparison) =
+            OPERATORS.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(refused)?;
+        let value = rest[sign.len()..].trim().to_owned();
+        Ok(Condition { key: key.trim().to_owned(), comparison, value })
+    }
+}
+
+impl Condition {
+    /// Whether `value` fits: as numbers where both are, else as text.
+    pub fn matches(&self, value: &Value, names: &crate::Names) -> bool {
+        let order = match (value.as_f64(), self.value.parse::<f64>()) {
+            (Some(a), Ok(b)) => a.partial_cmp(&b),
+            _ => Some(value.display(names).as_str().cmp(&self.value)),
+        };
+        let Some(order) = order else { return self.comparison == Comparison::NotEqual };
+        match self.comparison {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::AtLeast => order.is_ge(),
+            Comparison::Less => order.is_lt(),
+            Comparison::AtMost => order.is_le(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Reads a run into one model that every view of it shares: report, page, export, SQL.
+//!
+//! [`Run::open`] takes a run folder whose processes may be live, finished or killed, merges what
+//! the spool and the arenas hold, and says exactly what is missing. [`tree`] aggregates it by path.
+//! Whatever number a person sees is computed here.
+
+mod account;
+mod clock;
+mod error;
+mod filter;
+mod find;
+mod model;
+mod names;
+mod spans;
+mod tree;
+mod values;
+
+pub use account::{Account, Damage, Place};
+pub use clock::Clock;
+pub use error::TraceError;
+pub use filter::{Comparison, Condition, Filter, NamePattern};
+pub use find::RunSummary;
+pub use model::{
+    ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
+    Thread,
+};
+pub use names::Names;
+pub use spans::{Cpu, CpuMissing, Row, Spans};
+pub use tree::{
+    Bench, CpuSum, Durations, FlatRow, FlatSort, MarkSeries, Node, NodeKind, SCHEMA, Tag, Tree,
+    flat, tree,
+};
+pub use values::{AttrRow, Attrs, MarkRow, OVERHEAD_MARK, Value};
+
+pub use hodo_format::arena::{Anchor, Counts, Loss};
+pub use hodo_format::record::{SpanId, flag};

@@ -1,0 +1,288 @@
+use crate::{Account, Attrs, Clock, Cpu, Damage, MarkRow, Names, Row, Spans, TraceError};
+use hodo_format::arena::{Counts, Loss};
+use hodo_format::record::SpanId;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// One recorded execution: all its processes.
+#[derive(Debug)]
+pub struct Run {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What `run.json` says.
+    pub info: RunInfo,
+    /// Its processes, in order of their start.
+    pub processes: Vec<Process>,
+}
+
+/// `run.json`. Missing fields are empty: a damaged file hides no data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunInfo {
+    /// Version of this file.
+    pub format: u32,
+    /// The run's id.
+    pub id: String,
+    /// The application's name.
+    pub app: String,
+    /// Command line.
+    pub argv: Vec<String>,
+    /// Working folder.
+    pub cwd: String,
+    /// Git revision of the working folder.
+    pub git_revision: Option<String>,
+    /// Host name.
+    pub host: String,
+    /// First process.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// Ranks in the job.
+    pub world_size: Option<u32>,
+    /// Version of hodo that recorded it.
+    pub hodo: String,
+    /// Start, nanoseconds since 1970.
+    pub start_ns: u64,
+}
+
+/// `process.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessInfo {
+    /// Version of this file.
+    pub format: u32,
+    /// Random half of the ids of this process, 16 hex digits.
+    pub process: String,
+    /// Its pid.
+    pub pid: u32,
+    /// Its parent's pid.
+    pub parent_pid: u32,
+    /// Host name.
+    pub host: String,
+    /// Command line.
+    pub argv: Vec<String>,
+    /// Rank in the job.
+    pub rank: Option<u32>,
+    /// Rank on this host.
+    pub local_rank: Option<u32>,
+    /// Ranks in the job.
+    pub world_size: Option<u32>,
+    /// Start, nanoseconds since 1970.
+    pub start_ns: u64,
+    /// `counter` or `monotonic`.
+    pub clock: String,
+    /// Where its arena lies; none when it recorded in memory only.
+    pub arena: Option<String>,
+    /// The scope it was started in, if known.
+    pub parent: Option<ParentLink>,
+}
+
+/// A scope in another process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ParentLink {
+    /// The process, 16 hex digits.
+    pub process: String,
+    /// The scope, 16 hex digits.
+    pub span: String,
+}
+
+/// What became of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessState {
+    /// It is running and recording.
+    Live,
+    /// It shut its recorder down.
+    Finished,
+    /// It ended without: killed, crashed, or left by `_exit`.
+    Crashed,
+    /// The files do not say.
+    Unknown,
+}
+
+/// One process of a run.
+#[derive(Debug)]
+pub struct Process {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What `process.json` says.
+    pub info: ProcessInfo,
+    /// What became of it.
+    pub state: ProcessState,
+    /// Turns its ticks into nanoseconds.
+    pub clock: Clock,
+    /// Its interned strings.
+    pub names: Names,
+    /// Its threads, in order of their number.
+    pub threads: Vec<Thread>,
+    /// Its scopes.
+    pub spans: Spans,
+    /// Its attributes.
+    pub attrs: Attrs,
+    /// Its marks, per thread in the order they were made.
+    pub marks: Vec<MarkRow>,
+    /// Where its records went.
+    pub account: Account,
+    /// What could not be read.
+    pub damage: Damage,
+    /// Random half of its ids.
+    pub process: u64,
+    /// The last moment known, in ticks.
+    pub last_tick: u64,
+}
+
+/// One thread that recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number in the process, from 1.
+    pub number: u32,
+    /// Operating-system id, 0 when not known.
+    pub os_tid: u32,
+    /// Its name; may be empty.
+    pub name: String,
+    /// Ticks when it first recorded, 0 when not known.
+    pub started: u64,
+    /// Ticks when it ended.
+    pub ended: Option<u64>,
+    /// Records it made.
+    pub produced: Counts,
+    /// Records it lost, by [`Loss`].
+    pub lost: [Counts; Loss::COUNT],
+    /// Records of it that were read.
+    pub read: u64,
+    /// Records neither read nor counted as lost.
+    pub unexplained: u64,
+    /// Scopes past the depth limit.
+    pub depth_dropped: u64,
+    /// Scopes closed while one inside them was open.
+    pub out_of_order: u64,
+    /// Closes of a scope that was closed already.
+    pub double_closed: u64,
+    /// Closes refused because the scope belongs to another thread.
+    pub wrong_thread: u64,
+    /// CPU-clock system calls made for it.
+    pub cpu_syscalls: u64,
+}
+
+/// How to read a run.
+#[derive(Clone, Copy, Default)]
+pub struct ReadOptions<'a> {
+    /// Called now and then while a large run is read.
+    pub progress: Option<&'a dyn Fn(Progress)>,
+}
+
+/// How far reading has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes there are.
+    pub total_bytes: u64,
+}
+
+impl Run {
+    /// Reads the run in `folder`.
+    pub fn open(folder: &Path, options: &ReadOptions<'_>) -> Result<Run, TraceError> {
+        let _ = options;
+        Err(TraceError::NotARun { folder: folder.to_owned() })
+    }
+
+    /// Scopes in all processes.
+    pub fn span_count(&self) -> usize {
+        self.processes.iter().map(|p| p.spans.len()).sum()
+    }
+}
+
+impl Process {
+    /// One scope with its numbers in nanoseconds.
+    pub fn span(&self, row: Row) -> SpanView<'_> {
+        SpanView { process: self, row }
+    }
+
+    /// Its scopes.
+    pub fn span_views(&self) -> impl Iterator<Item = SpanView<'_>> {
+        self.spans.rows().map(|row| self.span(row))
+    }
+
+    /// A thread by its number.
+    pub fn thread(&self, number: u32) -> Option<&Thread> {
+        let at = self.threads.binary_search_by_key(&number, |t| t.number).ok()?;
+        self.threads.get(at)
+    }
+}
+
+/// One scope of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct SpanView<'a> {
+    /// Its process.
+    pub process: &'a Process,
+    /// Its row.
+    pub row: Row,
+}
+
+impl<'a> SpanView<'a> {
+    /// Its name.
+    pub fn name(&self) -> Cow<'a, str> {
+        self.process.names.text(self.process.spans.name(self.row))
+    }
+
+    /// Its id inside the process.
+    pub fn id(&self) -> SpanId {
+        self.process.spans.id(self.row)
+    }
+
+    /// Its full id, 32 hex digits.
+    pub fn full_id(&self) -> String {
+        format!("{:016x}{:016x}", self.process.process, self.id().0)
+    }
+
+    /// Nanoseconds since 1970 when it opened.
+    pub fn start_ns(&self) -> i64 {
+        self.process.clock.wall_ns(self.process.spans.start(self.row))
+    }
+
+    /// Nanoseconds it was open.
+    pub fn duration_ns(&self) -> u64 {
+        self.process.clock.duration_ns(self.process.spans.duration(self.row))
+    }
+
+    /// Nanoseconds since 1970 when it closed: its start and its duration, whatever the wall clock did.
+    pub fn end_ns(&self) -> i64 {
+        self.start_ns().saturating_add_unsigned(self.duration_ns())
+    }
+
+    /// CPU time in nanoseconds.
+    pub fn cpu_ns(&self) -> Cpu {
+        match self.process.spans.cpu(self.row) {
+            Cpu::Captured(ticks) => Cpu::Captured(self.process.clock.duration_ns(ticks)),
+            missing => missing,
+        }
+    }
+
+    /// Recording work inside it, in nanoseconds: the mark `hodo.overhead`.
+    pub fn overhead_ns(&self) -> u64 {
+        self.process.clock.duration_ns(self.process.spans.overhead(self.row))
+    }
+
+    /// The user's index.
+    pub fn index(&self) -> Option<i64> {
+        self.process.spans.index(self.row)
+    }
+
+    /// Whether it was still open.
+    pub fn is_open(&self) -> bool {
+        self.process.spans.is_open(self.row)
+    }
+
+    /// Whether it was left by a panic or an exception.
+    pub fn is_failed(&self) -> bool {
+        self.process.spans.is_failed(self.row)
+    }
+
+    /// Its attributes, in the order they were set.
+    pub fn attrs(&self) -> &'a [crate::AttrRow] {
+        self.process.attrs.of(self.id())
+    }
+}

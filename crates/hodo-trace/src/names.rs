@@ -1,0 +1,53 @@
+use std::borrow::Cow;
+
+/// The interned strings of one process.
+#[derive(Debug, Default)]
+pub struct Names {
+    texts: Vec<Option<Box<str>>>,
+}
+
+/// Ids past this are damage: a process that interned that many names could not have kept them.
+const MAX_ID: u32 = 1 << 24;
+
+impl Names {
+    /// Keeps `text` as string `id`; the first text an id got stays.
+    pub(crate) fn insert(&mut self, id: u32, text: &str) {
+        if id >= MAX_ID {
+            return;
+        }
+        let at = id as usize;
+        if at >= self.texts.len() {
+            self.texts.resize(at + 1, None);
+        }
+        self.texts[at].get_or_insert_with(|| text.into());
+    }
+
+    /// The text of string `id`, if it was kept.
+    pub fn get(&self, id: u32) -> Option<&str> {
+        self.texts.get(id as usize)?.as_deref()
+    }
+
+    /// The text of string `id`, or a stand-in that says it was lost.
+    pub fn text(&self, id: u32) -> Cow<'_, str> {
+        match self.get(id) {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(format!("(lost name {id})")),
+        }
+    }
+
+    /// The id of `text`, found by search.
+    pub fn id_of(&self, text: &str) -> Option<u32> {
+        let at = self.texts.iter().position(|t| t.as_deref() == Some(text))?;
+        Some(at as u32)
+    }
+
+    /// Every id and its text.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.texts.iter().enumerate().filter_map(|(id, t)| Some((id as u32, t.as_deref()?)))
+    }
+
+    /// One past the highest id kept.
+    pub fn end(&self) -> u32 {
+        self.texts.len() as u32
+    }
+}

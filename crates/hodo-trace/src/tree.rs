@@ -1,0 +1,212 @@
+use crate::{Filter, Run, Value};
+use serde::Serialize;
+
+/// Names the shape of the JSON a [`Tree`] becomes.
+pub const SCHEMA: &str = "hodo.tree/1";
+
+/// The scopes of a run by path, over all its threads and processes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tree {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The run's id.
+    pub run: String,
+    /// Every path, each parent before its children; siblings in the order they first opened.
+    pub nodes: Vec<Node>,
+    /// Marks made outside any scope.
+    pub marks: Vec<MarkSeries>,
+    /// Scopes in the tree.
+    pub spans: u64,
+    /// From the first opening to the last closing, in nanoseconds.
+    pub wall_ns: u64,
+}
+
+/// One path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Node {
+    /// The scope's name.
+    pub name: String,
+    /// Place of the parent in [`Tree::nodes`].
+    pub parent: Option<u32>,
+    /// Parents above it.
+    pub depth: u32,
+    /// What sort of node it is.
+    pub kind: NodeKind,
+    /// The tag of its scopes.
+    pub tag: Option<Tag>,
+    /// Scopes, open ones included.
+    pub count: u64,
+    /// Those that were still open.
+    pub open: u64,
+    /// Those left by a panic or an exception.
+    pub failed: u64,
+    /// Time inside, nanoseconds; open scopes up to the last moment known.
+    pub total_ns: u64,
+    /// Time inside and in no child.
+    pub self_ns: u64,
+    /// Statistics of the closed ones; none when none closed.
+    pub durations: Option<Durations>,
+    /// CPU time.
+    pub cpu: CpuSum,
+    /// Recording work inside, nanoseconds.
+    pub overhead_ns: u64,
+    /// Threads its scopes were opened on.
+    pub threads: u32,
+    /// Processes they belong to.
+    pub processes: u32,
+    /// Statistics of a benchmark loop.
+    pub bench: Option<Bench>,
+    /// Marks made in its scopes, `hodo.overhead` first.
+    pub marks: Vec<MarkSeries>,
+}
+
+/// What sort of node it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Scopes.
+    Scope,
+    /// On the way to scopes that fit the filter; has no numbers of its own.
+    Context,
+    /// Stands for scopes whose records are lost; their children are below.
+    Lost,
+}
+
+/// Statistics of durations, nanoseconds. Percentiles interpolate between neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Durations {
+    /// The shortest.
+    pub min_ns: u64,
+    /// The mean.
+    pub mean_ns: u64,
+    /// The median.
+    pub p50_ns: u64,
+    /// 95 % are not longer.
+    pub p95_ns: u64,
+    /// 99 % are not longer.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// CPU time of a node: what was captured, and of how many scopes it was not, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuSum {
+    /// Nanoseconds over the scopes that have it; none when none has.
+    pub total_ns: Option<u64>,
+    /// Scopes with CPU time.
+    pub captured: u64,
+    /// Scopes that were suspended.
+    pub suspended: u64,
+    /// Scopes not bound to one thread.
+    pub other_thread: u64,
+    /// Scopes recorded without a CPU clock.
+    pub off: u64,
+    /// Scopes still open.
+    pub open: u64,
+}
+
+/// The tag of a node's scopes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tag {
+    /// All tagged ones have this one.
+    One(String),
+    /// So many different ones.
+    Many(u64),
+}
+
+/// Statistics over the measured iterations of a benchmark loop, warm-up excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bench {
+    /// Measured iterations.
+    pub iterations: u64,
+    /// Iterations of the warm-up.
+    pub warmup: u64,
+    /// The shortest, nanoseconds.
+    pub min_ns: u64,
+    /// The median.
+    pub median_ns: u64,
+    /// The mean.
+    pub mean_ns: u64,
+    /// 95 % are not longer.
+    pub p95_ns: u64,
+    /// 95 % confidence interval of the mean: low and high; none for fewer than two iterations.
+    pub ci95_ns: Option<[u64; 2]>,
+}
+
+/// Marks of one name in one node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MarkSeries {
+    /// The mark's name.
+    pub name: String,
+    /// Summaries of their scopes rather than points of a series.
+    pub summary: bool,
+    /// How many.
+    pub count: u64,
+    /// The first value.
+    pub first: Value,
+    /// The last value.
+    pub last: Value,
+    /// The smallest number.
+    pub min: Option<f64>,
+    /// The largest number.
+    pub max: Option<f64>,
+    /// The mean of the finite numbers.
+    pub mean: Option<f64>,
+}
+
+impl Tree {
+    /// Names from the outermost scope to node `at`.
+    pub fn path(&self, at: u32) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut next = Some(at);
+        while let Some(node) = next.and_then(|at| self.nodes.get(at as usize)) {
+            names.push(node.name.as_str());
+            next = node.parent;
+        }
+        names.reverse();
+        names
+    }
+}
+
+/// A row of a flat table: all scopes of one name.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlatRow {
+    /// The name.
+    pub name: String,
+    /// Scopes.
+    pub count: u64,
+    /// Time inside; a scope inside one of the same name is not counted twice.
+    pub total_ns: u64,
+    /// Time inside and in no child.
+    pub self_ns: u64,
+}
+
+/// Order of a flat table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlatSort {
+    /// By time in no child.
+    SelfTime,
+    /// By time inside.
+    Total,
+}
+
+/// Aggregates a run by path.
+pub fn tree(run: &Run, filter: &Filter) -> Tree {
+    let _ = filter;
+    Tree {
+        schema: SCHEMA,
+        run: run.info.id.clone(),
+        nodes: Vec::new(),
+        marks: Vec::new(),
+        spans: 0,
+        wall_ns: 0,
+    }
+}
+
+/// The scopes of a tree by name, largest first.
+pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
+    let _ = (tree, sort);
+    Vec::new()
+}
