@@ -5,3 +5,4 @@
 
 pub mod arena;
 pub mod record;
+pub mod spool;
