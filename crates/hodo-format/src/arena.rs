@@ -4,6 +4,8 @@
 //! holds. A `kill -9` leaves the file as the last instruction left it; a reader finds there the
 //! records not yet in the spool, the scopes that were open, and the counters.
 
+pub mod read;
+
 use crate::record::UNIT_BYTES;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
