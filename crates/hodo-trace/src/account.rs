@@ -2,6 +2,9 @@ use hodo_format::arena::{Counts, Loss};
 use std::path::PathBuf;
 
 /// Where every record of a process went: `produced = stored + in_ring + lost + unexplained`.
+///
+/// Nothing says of which sort unexplained records were, so `produced` leaves them out where the
+/// recorder itself did not count them; [`Account::produced_records`] has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Records the process made.
@@ -21,9 +24,18 @@ pub struct Account {
 }
 
 impl Account {
+    /// Records the process made, of any sort.
+    pub fn produced_records(&self) -> u64 {
+        let read = self.stored.records() + self.in_ring.records();
+        read.saturating_add(self.lost_records()).saturating_add(self.unexplained)
+    }
+
     /// Records lost for any counted reason.
     pub fn lost_records(&self) -> u64 {
-        self.lost.iter().map(Counts::records).sum()
+        let add = |sum: u64, l: &Counts| {
+            sum.saturating_add(l.spans).saturating_add(l.marks).saturating_add(l.attrs)
+        };
+        self.lost.iter().fold(0, add)
     }
 
     /// Whether every record the process made was read.

@@ -36,16 +36,18 @@ impl Clock {
         (ticks as f64 * self.ns_per_tick).round() as u64
     }
 
-    /// Nanoseconds since 1970 at `ticks`, by the nearest anchor before it.
+    /// Nanoseconds since 1970 at `ticks`, as the wall clock showed it: by the nearest anchor before.
     pub fn wall_ns(&self, ticks: u64) -> i64 {
         let Some(anchor) = self.anchor_for(ticks) else { return ticks as i64 };
-        anchor.wall_ns as i64 + self.offset_ns(anchor, ticks)
+        (anchor.wall_ns as i64).saturating_add(self.offset_ns(anchor, ticks))
     }
 
-    /// `CLOCK_MONOTONIC` at `ticks`: comparable between the processes of one machine.
-    pub fn monotonic_ns(&self, ticks: u64) -> i64 {
+    /// Nanoseconds since 1970 at `ticks` by the wall clock as it stood when recording began.
+    ///
+    /// Unlike [`Clock::wall_ns`] it never steps, so moments keep the order of their ticks.
+    pub fn steady_ns(&self, ticks: u64) -> i64 {
         let Some(anchor) = self.anchors.first() else { return ticks as i64 };
-        anchor.monotonic_ns as i64 + self.offset_ns(anchor, ticks)
+        (anchor.wall_ns as i64).saturating_add(self.offset_ns(anchor, ticks))
     }
 
     /// The anchors, oldest first.

@@ -1,9 +1,9 @@
-use crate::{Account, Attrs, Clock, Cpu, Damage, MarkRow, Names, Row, Spans, TraceError};
+use crate::{Account, Attrs, Clock, Cpu, Damage, MarkRow, Names, Row, Spans};
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::SpanId;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One recorded execution: all its processes.
 #[derive(Debug)]
@@ -183,12 +183,6 @@ pub struct Progress {
 }
 
 impl Run {
-    /// Reads the run in `folder`.
-    pub fn open(folder: &Path, options: &ReadOptions<'_>) -> Result<Run, TraceError> {
-        let _ = options;
-        Err(TraceError::NotARun { folder: folder.to_owned() })
-    }
-
     /// Scopes in all processes.
     pub fn span_count(&self) -> usize {
         self.processes.iter().map(|p| p.spans.len()).sum()
@@ -238,9 +232,9 @@ impl<'a> SpanView<'a> {
         format!("{:016x}{:016x}", self.process.process, self.id().0)
     }
 
-    /// Nanoseconds since 1970 when it opened.
+    /// Nanoseconds since 1970 when it opened; see [`Clock::steady_ns`].
     pub fn start_ns(&self) -> i64 {
-        self.process.clock.wall_ns(self.process.spans.start(self.row))
+        self.process.clock.steady_ns(self.process.spans.start(self.row))
     }
 
     /// Nanoseconds it was open.
@@ -248,7 +242,7 @@ impl<'a> SpanView<'a> {
         self.process.clock.duration_ns(self.process.spans.duration(self.row))
     }
 
-    /// Nanoseconds since 1970 when it closed: its start and its duration, whatever the wall clock did.
+    /// Nanoseconds since 1970 when it closed.
     pub fn end_ns(&self) -> i64 {
         self.start_ns().saturating_add_unsigned(self.duration_ns())
     }

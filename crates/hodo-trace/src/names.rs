@@ -35,12 +35,6 @@ impl Names {
         }
     }
 
-    /// The id of `text`, found by search.
-    pub fn id_of(&self, text: &str) -> Option<u32> {
-        let at = self.texts.iter().position(|t| t.as_deref() == Some(text))?;
-        Some(at as u32)
-    }
-
     /// Every id and its text.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
         self.texts.iter().enumerate().filter_map(|(id, t)| Some((id as u32, t.as_deref()?)))

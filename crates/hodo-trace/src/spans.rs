@@ -1,3 +1,4 @@
+use crate::index::{Index, NO_ROW};
 use hodo_format::record::{Span, SpanId, flag};
 
 /// A span's place in [`Spans`].
@@ -9,13 +10,19 @@ pub struct Spans {
     flags: Vec<u16>,
     name: Vec<u32>,
     id: Vec<SpanId>,
-    parent: Vec<SpanId>,
+    /// Row of the parent, [`NO_ROW`] for an outermost scope or one whose parent is lost.
+    up: Vec<Row>,
+    /// Parents that are not there, in order of row.
+    lost_parents: Vec<(Row, SpanId)>,
+    /// Every link leads to a later row.
+    upward: bool,
+    index_of: Index,
     start: Vec<u64>,
     duration: Narrow,
     cpu: Narrow,
     index: Narrow,
     overhead: Narrow,
-    /// Rows from here on are scopes that were open.
+    /// Rows from here on come from slots, not from records.
     first_open: usize,
 }
 
@@ -69,7 +76,16 @@ impl Spans {
 
     /// Id of the scope it was opened in; that scope's row may be missing.
     pub fn parent(&self, row: Row) -> SpanId {
-        self.parent[row as usize]
+        match self.parent_row(row) {
+            Some(parent) => self.id(parent),
+            None => self.lost_parent(row).unwrap_or(SpanId::NONE),
+        }
+    }
+
+    /// Id of the scope it was opened in when that scope was not read.
+    pub fn lost_parent(&self, row: Row) -> Option<SpanId> {
+        let at = self.lost_parents.binary_search_by_key(&row, |l| l.0).ok()?;
+        Some(self.lost_parents[at].1)
     }
 
     /// Ticks when it opened.
@@ -110,9 +126,9 @@ impl Spans {
         self.overhead.get(row)
     }
 
-    /// Whether it was still open.
+    /// Whether it was still open when recording ended, or is.
     pub fn is_open(&self, row: Row) -> bool {
-        row as usize >= self.first_open
+        row as usize >= self.first_open || self.flags(row) & flag::LEFT_OPEN != 0
     }
 
     /// Whether it was left by a panic or an exception.
@@ -132,27 +148,165 @@ impl Spans {
 
     /// The row of a scope, if it was read.
     pub fn row_of(&self, id: SpanId) -> Option<Row> {
-        let _ = id;
-        None
+        Some(self.index_of.row(id)).filter(|&row| row != NO_ROW)
     }
 
     /// The row of the scope it was opened in, if that was read.
     pub fn parent_row(&self, row: Row) -> Option<Row> {
-        self.row_of(self.parent(row))
+        Some(self.up[row as usize]).filter(|&up| up != NO_ROW)
     }
 
-    #[expect(dead_code, reason = "used by the reader")]
-    pub(crate) fn push(&mut self, span: &Span) {
-        self.flags.push(span.flags);
-        self.name.push(span.name);
-        self.id.push(span.id);
-        self.parent.push(span.parent);
-        self.start.push(span.start);
-        self.duration.push(span.end.saturating_sub(span.start));
-        self.cpu.push(span.cpu);
-        self.index.push(span.index as u64);
-        self.overhead.push(span.overhead);
+    /// Rows of scopes that closed.
+    pub(crate) fn closed_rows(&self) -> impl Iterator<Item = Row> {
+        (0..self.first_open as Row).filter(|&row| !self.is_open(row))
     }
+
+    /// Calls `visit` with every row and its parent's, each parent before its children.
+    pub(crate) fn parents_first(&self, mut visit: impl FnMut(Row, Option<Row>)) {
+        if self.upward {
+            self.rows().rev().for_each(|row| visit(row, self.parent_row(row)));
+            return;
+        }
+        let mut seen = vec![false; self.len()];
+        let mut way = Vec::new();
+        for first in self.rows().rev() {
+            let mut next = Some(first);
+            while let Some(row) = next.filter(|&row| !seen[row as usize]) {
+                seen[row as usize] = true;
+                way.push(row);
+                next = self.parent_row(row);
+            }
+            way.drain(..).rev().for_each(|row| visit(row, self.parent_row(row)));
+        }
+    }
+}
+
+/// Takes spans as they are read, then links them.
+#[derive(Debug, Default)]
+pub(crate) struct SpansBuilder {
+    spans: Spans,
+    parent: Vec<SpanId>,
+}
+
+/// Rows are 32 bits wide; more scopes than that do not fit one process's columns.
+const MAX_ROWS: usize = NO_ROW as usize - 1;
+
+impl SpansBuilder {
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        let rows = rows.min(MAX_ROWS);
+        self.parent.reserve(rows);
+        let s = &mut self.spans;
+        s.flags.reserve(rows);
+        s.name.reserve(rows);
+        s.id.reserve(rows);
+        s.start.reserve(rows);
+        for column in [&mut s.duration, &mut s.cpu, &mut s.index, &mut s.overhead] {
+            column.low.reserve(rows);
+        }
+    }
+
+    /// Whether it was taken; a span past the last possible row is not.
+    pub(crate) fn push(&mut self, span: &Span) -> bool {
+        let s = &mut self.spans;
+        if s.id.len() >= MAX_ROWS {
+            return false;
+        }
+        self.parent.push(span.parent);
+        s.flags.push(span.flags);
+        s.name.push(span.name);
+        s.id.push(span.id);
+        s.start.push(span.start);
+        s.duration.push(span.end.saturating_sub(span.start));
+        s.cpu.push(span.cpu);
+        s.index.push(span.index as u64);
+        s.overhead.push(span.overhead);
+        true
+    }
+
+    /// Keeps the first of scopes that came twice.
+    pub(crate) fn drop_doubles(&mut self) {
+        let mut seen = std::collections::HashSet::new();
+        let first: Vec<bool> = self.spans.id.iter().map(|id| seen.insert(*id)).collect();
+        keep(&mut self.parent, &first);
+        let s = &mut self.spans;
+        keep(&mut s.flags, &first);
+        keep(&mut s.name, &first);
+        keep(&mut s.id, &first);
+        keep(&mut s.start, &first);
+        for column in [&mut s.duration, &mut s.cpu, &mut s.index, &mut s.overhead] {
+            column.keep(&first);
+        }
+    }
+
+    /// Adds the scopes in `open` that have not closed, and links every scope to its parent.
+    pub(crate) fn finish(mut self, open: &[Span]) -> Spans {
+        let opened: Vec<SpanId> = open.iter().map(|s| s.id).collect();
+        let mut index = Index::new(self.spans.id.iter().chain(&opened));
+        for (row, &id) in self.spans.id.iter().enumerate() {
+            index.claim(id, row as Row);
+        }
+        self.spans.first_open = self.spans.id.len();
+        for span in open {
+            if index.claim(span.id, self.spans.id.len() as Row) {
+                self.push(span);
+            }
+        }
+        self.spans.index_of = index;
+        self.link();
+        self.spans
+    }
+
+    fn link(&mut self) {
+        let parents = std::mem::take(&mut self.parent);
+        let spans = &mut self.spans;
+        let mut upward = true;
+        spans.up = Vec::with_capacity(parents.len());
+        for (row, &parent) in parents.iter().enumerate() {
+            let up = if parent.is_none() { NO_ROW } else { spans.index_of.row(parent) };
+            if up == NO_ROW && !parent.is_none() {
+                spans.lost_parents.push((row as Row, parent));
+            }
+            // Records come in the order scopes close, so a link nearly always leads to a later
+            // row, and links that all do cannot form a circle.
+            upward &= up > row as Row; // NO_ROW is past every row
+            spans.up.push(up);
+        }
+        spans.upward = upward;
+        if !upward {
+            let cut = cut_circles(&mut spans.up);
+            spans.lost_parents.extend(cut.into_iter().map(|row| (row, parents[row as usize])));
+            spans.lost_parents.sort_unstable();
+        }
+    }
+}
+
+fn keep<T>(column: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    column.retain(|_| kept.next().is_some_and(|k| *k));
+}
+
+/// Cuts links that lead a row back to itself, which only damage makes, and returns those rows.
+fn cut_circles(up: &mut [Row]) -> Vec<Row> {
+    const DONE: u8 = 2;
+    const ON_WAY: u8 = 1;
+    let mut state = vec![0u8; up.len()];
+    let (mut way, mut cut) = (Vec::new(), Vec::new());
+    for first in 0..up.len() as Row {
+        let mut row = first;
+        while row != NO_ROW && state[row as usize] == 0 {
+            state[row as usize] = ON_WAY;
+            way.push(row);
+            row = up[row as usize];
+        }
+        if row != NO_ROW && state[row as usize] == ON_WAY {
+            up[row as usize] = NO_ROW;
+            cut.push(row);
+        }
+        for row in way.drain(..) {
+            state[row as usize] = DONE;
+        }
+    }
+    cut
 }
 
 /// A column of words that nearly all fit 32 bits.
@@ -179,6 +333,12 @@ impl Narrow {
             u32::MAX => self.wide(row),
             low => u64::from(low),
         }
+    }
+
+    fn keep(&mut self, kept: &[bool]) {
+        let mut column = Narrow::default();
+        (0..).zip(kept).filter(|k| *k.1).for_each(|(row, _)| column.push(self.get(row)));
+        *self = column;
     }
 
     #[cold]

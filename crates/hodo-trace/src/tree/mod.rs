@@ -1,5 +1,20 @@
+//! The aggregated tree: every number of a report is made here.
+
+mod durations;
+mod finish;
+mod flat;
+mod marks;
+mod measure;
+mod paths;
+
+use crate::links::Links;
+use crate::select::select;
 use crate::{Filter, Run, Value};
+use durations::ByNode;
+use paths::Paths;
 use serde::Serialize;
+
+pub use flat::{FlatRow, FlatSort, flat};
 
 /// Names the shape of the JSON a [`Tree`] becomes.
 pub const SCHEMA: &str = "hodo.tree/1";
@@ -170,43 +185,12 @@ impl Tree {
     }
 }
 
-/// A row of a flat table: all scopes of one name.
-#[derive(Clone, Debug, Serialize)]
-pub struct FlatRow {
-    /// The name.
-    pub name: String,
-    /// Scopes.
-    pub count: u64,
-    /// Time inside; a scope inside one of the same name is not counted twice.
-    pub total_ns: u64,
-    /// Time inside and in no child.
-    pub self_ns: u64,
-}
-
-/// Order of a flat table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlatSort {
-    /// By time in no child.
-    SelfTime,
-    /// By time inside.
-    Total,
-}
-
-/// Aggregates a run by path.
+/// Aggregates the scopes of `run` that `filter` keeps by path.
 pub fn tree(run: &Run, filter: &Filter) -> Tree {
-    let _ = filter;
-    Tree {
-        schema: SCHEMA,
-        run: run.info.id.clone(),
-        nodes: Vec::new(),
-        marks: Vec::new(),
-        spans: 0,
-        wall_ns: 0,
-    }
-}
-
-/// The scopes of a tree by name, largest first.
-pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
-    let _ = (tree, sort);
-    Vec::new()
+    let links = Links::new(&run.processes);
+    let kept = select(run, &links, filter);
+    let paths = Paths::new(run, &links, &kept);
+    let sums = measure::sums(run, &paths, &kept);
+    let durations = ByNode::new(run, &paths, &kept, &sums);
+    finish::finish(run, paths, sums, durations, &kept)
 }

@@ -1,0 +1,195 @@
+//! Takes records from spool frames and rings, each number once.
+
+use super::ranges::Ranges;
+use crate::spans::SpansBuilder;
+use crate::{AttrRow, MarkRow, Names, Value};
+use hodo_format::arena::{Anchor, Counts};
+use hodo_format::record::{self, Attr, Mark, Sink, Span, Unit};
+use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
+use std::collections::{BTreeMap, HashSet};
+
+/// What the files of one process hold, as far as they were read.
+#[derive(Default)]
+pub(super) struct Collector {
+    pub(super) spans: SpansBuilder,
+    pub(super) attrs: Vec<AttrRow>,
+    pub(super) marks: Vec<MarkRow>,
+    pub(super) names: Names,
+    pub(super) threads: BTreeMap<u32, ThreadInfo>,
+    pub(super) anchors: Vec<Anchor>,
+    pub(super) losses: Option<Losses>,
+    pub(super) ended: bool,
+    /// Record numbers seen, by thread.
+    pub(super) seen: BTreeMap<u32, Ranges>,
+    /// Records read since the last [`Collector::take_counts`].
+    counts: Counts,
+    records: u64,
+    /// A run of records held some that were known and some that were not.
+    pub(super) overlapped: bool,
+    /// See [`Collector::complete_until`].
+    settled: BTreeMap<u32, u64>,
+    /// Threads as their slabs describe them.
+    pub(super) arena_threads: Vec<ThreadInfo>,
+    /// Nothing after this moment is taken; see [`super::live`].
+    pub(super) until: Option<u64>,
+    /// Records after that moment.
+    pub(super) newer: u64,
+    /// Scopes that closed after that moment and were open at it.
+    pub(super) straddling: Vec<Span>,
+    /// Latest moment seen in a record.
+    pub(super) last_tick: u64,
+}
+
+impl Collector {
+    /// Counts of what was read since the last call, by sort of record.
+    pub(super) fn take_counts(&mut self) -> Counts {
+        let mut counts = std::mem::take(&mut self.counts);
+        let records = std::mem::take(&mut self.records);
+        // One attribute record holds several attributes; only the totals tell how many there were.
+        counts.attrs = records.saturating_sub(counts.spans + counts.marks);
+        counts
+    }
+
+    /// Takes the records of a ring segment whose numbers are new, but for the first `skip`.
+    pub(super) fn segment(&mut self, thread: u32, first: u64, skip: u64, mut units: &[Unit]) {
+        let mut number = first;
+        while !units.is_empty() {
+            let known = number - first < skip
+                || self.seen.get(&thread).is_some_and(|seen| seen.contains(number));
+            let newer = self.newer;
+            let decoded = if known {
+                record::decode_one(units, &mut Nothing)
+            } else {
+                record::decode_one(units, self)
+            };
+            let Some((taken, counted)) = decoded else { return };
+            units = units.get(taken..).unwrap_or_default();
+            if counted && !known {
+                self.seen.entry(thread).or_default().add(number, number.saturating_add(1));
+                self.records += 1;
+                if self.newer == newer {
+                    self.settle(thread, number.saturating_add(1));
+                }
+            }
+            number = number.saturating_add(u64::from(counted));
+        }
+    }
+
+    fn settle(&mut self, thread: u32, end: u64) {
+        let settled = self.settled.entry(thread).or_default();
+        *settled = end.max(*settled);
+    }
+
+    /// One past the number up to which every record of a thread must be here or lost. While a
+    /// process runs, rings are copied piece by piece, and past this the copy may have holes.
+    pub(super) fn complete_until(&self, thread: u32, seen: &Ranges) -> u64 {
+        match self.until {
+            Some(_) => self.settled.get(&thread).copied().unwrap_or(0),
+            None => seen.end(),
+        }
+    }
+
+    /// Describes threads by their slabs where the catalog has not seen their end.
+    pub(super) fn name_threads(&mut self) {
+        for info in std::mem::take(&mut self.arena_threads) {
+            let known = self.threads.get(&info.number);
+            if known.is_none_or(|known| known.ended.is_none()) {
+                self.threads.insert(info.number, info);
+            }
+        }
+    }
+
+    /// Removes what came twice: needed only where runs of records overlapped in part.
+    pub(super) fn drop_doubles(&mut self) {
+        self.spans.drop_doubles();
+        let mut seen = HashSet::new();
+        self.marks.retain(|m| seen.insert((m.span, m.name, m.at, format!("{:?}", m.value))));
+        let mut seen = HashSet::new();
+        self.attrs.retain(|a| seen.insert((a.span, a.key, format!("{:?}", a.value))));
+    }
+
+    fn is_newer(&mut self, tick: u64) -> bool {
+        let newer = self.until.is_some_and(|until| tick > until);
+        self.newer += u64::from(newer);
+        newer
+    }
+}
+
+/// Decodes a record only to find the next.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn span(&mut self, _: &Span) {}
+    fn attr(&mut self, _: &Attr<'_>) {}
+    fn mark(&mut self, _: &Mark<'_>) {}
+}
+
+impl Sink for Collector {
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        self.counts.spans += 1;
+        if self.is_newer(span.end) {
+            if self.until.is_some_and(|until| span.start <= until) {
+                self.straddling.push(*span);
+            }
+            return;
+        }
+        self.last_tick = self.last_tick.max(span.end);
+        self.spans.push(span);
+    }
+
+    fn attr(&mut self, attr: &Attr<'_>) {
+        let value = Value::from_record(&attr.value);
+        self.attrs.push(AttrRow { span: attr.span, key: attr.key, value });
+    }
+
+    fn mark(&mut self, mark: &Mark<'_>) {
+        self.counts.marks += 1;
+        if self.is_newer(mark.at) {
+            return;
+        }
+        self.last_tick = self.last_tick.max(mark.at);
+        let Mark { name, span, at, summary, .. } = *mark;
+        self.marks.push(MarkRow {
+            span,
+            name,
+            at,
+            summary,
+            value: Value::from_record(&mark.value),
+        });
+    }
+}
+
+impl FrameSink for Collector {
+    fn run(&mut self, thread: u32, first: u64, count: u64) -> bool {
+        let Some(end) = first.checked_add(count) else { return false };
+        let added = self.seen.entry(thread).or_default().add(first, end);
+        self.records += added.new;
+        self.settle(thread, end);
+        self.overlapped |= added.new > 0 && added.known > 0;
+        added.new > 0
+    }
+
+    fn strings(&mut self, first_id: u32, strings: &[&str]) {
+        for (id, text) in (first_id..).zip(strings) {
+            self.names.insert(id, text);
+        }
+    }
+
+    fn thread(&mut self, thread: ThreadInfo) {
+        self.threads.insert(thread.number, thread);
+    }
+
+    fn anchors(&mut self, anchors: &[Anchor]) {
+        self.anchors.extend_from_slice(anchors);
+    }
+
+    fn losses(&mut self, losses: Losses) {
+        self.losses = Some(losses);
+    }
+
+    fn end(&mut self, losses: Losses) {
+        self.losses = Some(losses);
+        self.ended = true;
+    }
+}

@@ -1,0 +1,129 @@
+//! The files of a process folder: which there are, and what each spool file held.
+
+use super::collect::Collector;
+use crate::Damage;
+use hodo_format::spool::{self, DamageKind, FileSummary};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The catalog's file name.
+pub(super) const CATALOG: &str = "catalog.hodo";
+
+/// Spool files in order of their number.
+pub(super) fn spool_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<(u64, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            Some((spool_number(&path)?, path))
+        })
+        .collect();
+    files.sort();
+    files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The number in `spool-000001.hodo`.
+pub(super) fn spool_number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_prefix("spool-")?.strip_suffix(".hodo")?.parse().ok()
+}
+
+/// Reads spool files one after another into one buffer, and keeps what was damaged.
+#[derive(Default)]
+pub(super) struct SpoolReader {
+    buffer: Vec<u8>,
+    /// Frame sequence numbers seen in any file.
+    pub(super) sequences: super::ranges::Ranges,
+    /// Frames whose header was readable and whose payload was not.
+    pub(super) damaged_frames: u64,
+    pub(super) damage: Damage,
+    /// The process in the file headers.
+    pub(super) process: Option<u64>,
+    /// Lowest sequence number in the first spool file.
+    pub(super) spool_start: Option<u64>,
+    torn: Option<Torn>,
+}
+
+/// The end of the newest file, if it stops inside a frame: a write that a kill cut, or is under way.
+struct Torn {
+    bytes: u64,
+    frames: u64,
+    places: usize,
+}
+
+impl SpoolReader {
+    /// Reads a file into `sink` and returns its length; a file that is not there holds nothing.
+    pub(super) fn read(&mut self, path: &Path, sink: &mut Collector) -> u64 {
+        self.buffer.clear();
+        let read = File::open(path).and_then(|mut f| f.read_to_end(&mut self.buffer));
+        match read {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return 0,
+            Err(error) => self.damage.note(path.to_owned(), 0, format!("cannot be read: {error}")),
+            Ok(_) => {}
+        }
+        match spool::read(&self.buffer, sink) {
+            Ok(summary) => self.add(path, &summary),
+            Err(error) => {
+                self.damage.bytes += self.buffer.len() as u64;
+                self.damage.note(path.to_owned(), 0, error.to_string());
+            }
+        }
+        self.buffer.len() as u64
+    }
+
+    fn add(&mut self, path: &Path, summary: &FileSummary) {
+        self.process = self.process.or(summary.header.map(|header| header.process));
+        for &(low, high) in &summary.sequences {
+            self.sequences.add(low, high.saturating_add(1));
+        }
+        if spool_number(path).is_some() && self.spool_start.is_none() {
+            self.spool_start = summary.sequences.iter().map(|s| s.0).min();
+        }
+        self.damaged_frames += summary.damage.frames;
+        self.damage.bytes += summary.damage.bytes;
+        let before = self.damage.places.len();
+        for place in &summary.damage.places {
+            self.damage.note(path.to_owned(), place.offset, why(place.kind));
+        }
+        self.torn = self.torn_end(summary, before);
+    }
+
+    fn torn_end(&self, summary: &FileSummary, places: usize) -> Option<Torn> {
+        let last = summary.damage.places.last().filter(|p| p.kind == DamageKind::CutOff)?;
+        let bytes = (self.buffer.len() as u64).saturating_sub(last.offset);
+        // Only when nothing readable follows is it the end of the file that is missing.
+        let only = summary.damage.places.len() == 1 && summary.damage.bytes == bytes;
+        only.then_some(Torn { bytes, frames: summary.damage.frames, places })
+    }
+
+    /// Forgets the torn end of the newest file: what it would hold is still in the arena.
+    pub(super) fn forgive_torn_end(&mut self) {
+        if let Some(torn) = self.torn.take() {
+            self.damage.bytes -= torn.bytes;
+            self.damaged_frames -= torn.frames;
+            self.damage.places.truncate(torn.places);
+        }
+    }
+
+    /// Frames that are in no file. Those of spool files the size cap removed are not counted: they
+    /// all came before the first file that is left.
+    pub(super) fn missing_frames(&self, first_file: Option<u64>) -> u64 {
+        let from = match first_file {
+            Some(number) if number > 1 => self.spool_start.unwrap_or(0),
+            _ => self.sequences.start(),
+        };
+        let holes = self.sequences.missing(from);
+        holes.max(self.damaged_frames)
+    }
+}
+
+fn why(kind: DamageKind) -> &'static str {
+    match kind {
+        DamageKind::FileHeader => "the file header is damaged",
+        DamageKind::Bytes => "bytes that belong to no frame",
+        DamageKind::CutOff => "the file ends inside a frame",
+        DamageKind::Checksum => "a frame does not match its checksum",
+        DamageKind::Undecodable => "a frame cannot be decoded",
+    }
+}

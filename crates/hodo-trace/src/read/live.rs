@@ -1,0 +1,135 @@
+//! The arena of a process that may be running.
+//!
+//! # Reading a run while it is written
+//!
+//! The pump moves a record in this order: write it to the spool, advance `drained`, free the slab.
+//! So a record that left the arena is in the spool, and reading *the arena first, the spool after*
+//! may meet a record twice (its number tells) but never miss it. The arena itself is not read in
+//! one moment either, so it is copied three times:
+//!
+//! 1. The first copy only says which moment to show: *until*, the latest tick found in it.
+//! 2. The second gives the open scopes. One that had opened by *until* is in its slot now, or it has
+//!    closed since, and then its record was published before its slot was freed, so before
+//! 3. the third copy, which gives the rings (and the slots' words once more: a scope that is open
+//!    in both copies was not being opened or closed while it was copied).
+//!
+//! Records after *until* are left out and counted as newer; a scope that closed after it shows as
+//! open. Whatever ended by *until* is therefore complete, on all threads: a child shows under its
+//! parent, and self times have all their children.
+//!
+//! A process that is dead is copied once.
+
+use super::snapshot::Snapshot;
+use hodo_format::record::Span;
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// What the arena of a process says.
+pub(super) struct ArenaRead {
+    pub(super) snapshot: Snapshot,
+    pub(super) owner: Owner,
+    /// The moment to show, for a process that is running.
+    pub(super) until: Option<u64>,
+    file: Arc<File>,
+}
+
+/// Whether the process that wrote an arena still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Running,
+    Gone,
+    /// The file system cannot say.
+    Unknown,
+}
+
+impl ArenaRead {
+    /// Reads the arena at `path`; none when there is no such file or it is no arena.
+    pub(super) fn new(path: &Path) -> Option<Result<ArenaRead, String>> {
+        let file = open(path)?;
+        let owner = owner(path, &file);
+        Some(match owner {
+            Owner::Running => Self::running(file),
+            _ => Snapshot::read(&file).map(|snapshot| ArenaRead {
+                snapshot,
+                owner,
+                until: None,
+                file,
+            }),
+        })
+    }
+
+    fn running(file: Arc<File>) -> Result<ArenaRead, String> {
+        let until = Snapshot::read(&file)?.last_tick();
+        let slots = Snapshot::read(&file)?.open;
+        let mut snapshot = Snapshot::read(&file)?;
+        snapshot.open = settled(&slots, &snapshot.open, until);
+        Ok(ArenaRead { snapshot, owner: Owner::Running, until: Some(until), file })
+    }
+
+    /// The counters of losses as they are now: read last, they explain every gap met before.
+    pub(super) fn refresh_losses(&mut self) {
+        if self.owner == Owner::Running
+            && let Ok(now) = Snapshot::read(&self.file)
+        {
+            self.snapshot.take_losses(now);
+        }
+    }
+}
+
+/// Open scopes of the earlier copy, in the words of the later one where both have them.
+fn settled(earlier: &[Span], later: &[Span], until: u64) -> Vec<Span> {
+    let later: HashMap<_, _> = later.iter().map(|span| (span.id, span)).collect();
+    let open = earlier.iter().map(|span| **later.get(&span.id).unwrap_or(&span));
+    open.filter(|span| span.start <= until).collect()
+}
+
+/// Opens an arena. One of this very process is opened once and never closed: closing it would
+/// give up the lock by which other readers see that the process lives.
+fn open(path: &Path) -> Option<Arc<File>> {
+    static OWN: OnceLock<Mutex<HashMap<PathBuf, Arc<File>>>> = OnceLock::new();
+    if !is_mapped_here(path) {
+        return File::open(path).ok().map(Arc::new);
+    }
+    let mut own = OWN.get_or_init(Mutex::default).lock().ok()?;
+    if let Some(file) = own.get(path) {
+        return Some(file.clone());
+    }
+    let file = Arc::new(File::open(path).ok()?);
+    own.insert(path.to_owned(), file.clone());
+    Some(file)
+}
+
+fn is_mapped_here(path: &Path) -> bool {
+    let Ok(path) = path.canonicalize() else { return false };
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().any(|line| line.ends_with(&*path.to_string_lossy()))
+}
+
+/// Whether the process that writes the arena at `path` runs; none when there is no arena.
+pub(super) fn owner_of(path: &Path) -> Option<Owner> {
+    Some(owner(path, &*open(path)?))
+}
+
+/// A running process holds a lock on the first byte; a process does not see its own.
+fn owner(path: &Path, file: &File) -> Owner {
+    if is_mapped_here(path) {
+        return Owner::Running;
+    }
+    // SAFETY: a zeroed flock is valid, and the call fills it.
+    let (failed, lock) = unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = libc::F_WRLCK as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_len = 1;
+        let result = libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &mut lock);
+        (result != 0, lock)
+    };
+    match failed {
+        true => Owner::Unknown,
+        false if lock.l_type == libc::F_UNLCK as libc::c_short => Owner::Gone,
+        false => Owner::Running,
+    }
+}

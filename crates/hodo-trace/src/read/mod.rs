@@ -1,0 +1,90 @@
+//! Opening a run: folders, JSON files, processes.
+
+mod account;
+mod collect;
+mod files;
+mod live;
+mod process;
+mod ranges;
+mod snapshot;
+
+use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
+pub(crate) use live::Owner;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+
+impl Run {
+    /// Reads the run in `folder`, whatever state it is in.
+    pub fn open(folder: &Path, options: &ReadOptions<'_>) -> Result<Run, TraceError> {
+        let io = |source| TraceError::Io { path: folder.to_owned(), source };
+        std::fs::read_dir(folder).map_err(io)?;
+        let folders = process_folders(folder);
+        if folders.is_empty() && !folder.join("run.json").is_file() {
+            return Err(TraceError::NotARun { folder: folder.to_owned() });
+        }
+        let mut progress = Meter::new(options, &folders);
+        let mut processes: Vec<_> =
+            folders.iter().map(|folder| process::read(folder, &mut progress)).collect();
+        processes.sort_by_key(|p| (p.info.start_ns, p.folder.clone()));
+        Ok(Run { folder: folder.to_owned(), info: run_info(folder), processes })
+    }
+}
+
+/// What `run.json` says; where it is missing or damaged, what the folder's name says.
+pub(crate) fn run_info(folder: &Path) -> RunInfo {
+    let mut info: RunInfo = json(&folder.join("run.json")).unwrap_or_default();
+    if info.id.is_empty() {
+        info.id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    info
+}
+
+/// The process folders of a run, in order of their names.
+pub(crate) fn process_folders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut folders: Vec<PathBuf> =
+        entries.filter_map(|e| Some(e.ok()?.path())).filter(|path| is_process(path)).collect();
+    folders.sort();
+    folders
+}
+
+fn is_process(folder: &Path) -> bool {
+    let named = folder.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with('p'));
+    let files = ["process.json", files::CATALOG, "arena"];
+    named
+        && folder.is_dir()
+        && (files.iter().any(|file| folder.join(file).is_file())
+            || !files::spool_files(folder).is_empty())
+}
+
+/// Whether the process of a folder runs; none where it left no arena.
+pub(crate) fn owner(folder: &Path) -> Option<Owner> {
+    let info = json(&folder.join("process.json")).unwrap_or_default();
+    live::owner_of(&process::arena_path(folder, &info))
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+/// Tells how far reading has come.
+struct Meter<'a> {
+    options: &'a ReadOptions<'a>,
+    now: Progress,
+}
+
+impl<'a> Meter<'a> {
+    fn new(options: &'a ReadOptions<'a>, folders: &[PathBuf]) -> Meter<'a> {
+        let files = folders.iter().flat_map(|folder| files::spool_files(folder));
+        let total_bytes = files.filter_map(|f| Some(f.metadata().ok()?.len())).sum();
+        Meter { options, now: Progress { bytes: 0, total_bytes } }
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.now.bytes += bytes;
+        self.now.total_bytes = self.now.total_bytes.max(self.now.bytes);
+        if let Some(progress) = self.options.progress {
+            progress(self.now);
+        }
+    }
+}

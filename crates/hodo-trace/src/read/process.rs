@@ -1,0 +1,188 @@
+//! Reading one process: catalog, spool files and arena into its part of the model.
+
+use super::account::{self, Known};
+use super::collect::Collector;
+use super::files::{self, SpoolReader};
+use super::live::{ArenaRead, Owner};
+use super::{Meter, json};
+use crate::{Attrs, Clock, Process, ProcessInfo, ProcessState};
+use hodo_format::arena::Counts;
+use hodo_format::record::Span;
+use std::path::{Path, PathBuf};
+
+/// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
+pub(super) fn read(folder: &Path, progress: &mut Meter<'_>) -> Process {
+    let mut files = SpoolReader::default();
+    let info_path = folder.join("process.json");
+    let info: ProcessInfo = json(&info_path).unwrap_or_else(|| {
+        files.damage.note(info_path, 0, "missing, or not readable as JSON");
+        ProcessInfo::default()
+    });
+    let mut collector = Collector::default();
+    let mut arena = read_arena(folder, &info, &mut files);
+    if let Some(arena) = &mut arena {
+        arena.snapshot.describe(&mut collector);
+        collector.until = arena.until;
+    }
+    let stored = read_spool(folder, &mut files, &mut collector, progress);
+    let in_ring =
+        arena.as_mut().map_or(Counts::default(), |arena| read_rings(arena, &mut collector));
+    finish(Parts { folder, info, collector, files, arena, stored, in_ring })
+}
+
+/// Where the arena of a process lies.
+pub(super) fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
+    folder.join(info.arena.as_deref().unwrap_or("arena"))
+}
+
+fn read_arena(folder: &Path, info: &ProcessInfo, files: &mut SpoolReader) -> Option<ArenaRead> {
+    let path = arena_path(folder, info);
+    match ArenaRead::new(&path)? {
+        Ok(arena) => {
+            if let Some(why) = arena.snapshot.damage() {
+                files.damage.note(path, 0, why);
+            }
+            Some(arena)
+        }
+        Err(why) => {
+            files.damage.note(path, 0, why);
+            None
+        }
+    }
+}
+
+/// Reads catalog and spool files; returns what they held.
+fn read_spool(
+    folder: &Path,
+    files: &mut SpoolReader,
+    collector: &mut Collector,
+    progress: &mut Meter<'_>,
+) -> Counts {
+    files.read(&folder.join(files::CATALOG), collector);
+    if !collector.ended {
+        files.forgive_torn_end();
+    }
+    let paths = files::spool_files(folder);
+    collector.spans.reserve(expected_spans(collector, &paths));
+    for path in &paths {
+        let bytes = files.read(path, collector);
+        progress.add(bytes);
+    }
+    if !collector.ended {
+        files.forgive_torn_end();
+    }
+    let first = paths.first().and_then(|path| files::spool_number(path));
+    files.damage.frames = files.missing_frames(first);
+    collector.take_counts()
+}
+
+/// Scopes to make room for at once. A claim that the files cannot bear out is not believed.
+fn expected_spans(collector: &Collector, paths: &[PathBuf]) -> usize {
+    let bytes: u64 = paths.iter().filter_map(|p| Some(p.metadata().ok()?.len())).sum();
+    let claimed = collector.losses.map_or(0, |losses| losses.stored.spans);
+    claimed.min(bytes) as usize
+}
+
+/// Reads what only the rings hold, after the spool: see [`super::live`] for the order.
+fn read_rings(arena: &mut ArenaRead, collector: &mut Collector) -> Counts {
+    arena.snapshot.fill(collector);
+    let in_ring = collector.take_counts();
+    arena.refresh_losses();
+    in_ring
+}
+
+/// All that was read of a process.
+struct Parts<'a> {
+    folder: &'a Path,
+    info: ProcessInfo,
+    collector: Collector,
+    files: SpoolReader,
+    arena: Option<ArenaRead>,
+    stored: Counts,
+    in_ring: Counts,
+}
+
+fn finish(parts: Parts<'_>) -> Process {
+    let state = parts.state();
+    let last_tick = parts.last_tick();
+    let open = parts.open_scopes(last_tick);
+    let process = parts.process_id();
+    let known = parts.known(state);
+    let Parts { folder, info, mut collector, files, .. } = parts;
+    collector.name_threads();
+    let (account, threads) = account::account(&collector, &known);
+    if collector.overlapped {
+        collector.drop_doubles();
+    }
+    Process {
+        folder: folder.to_owned(),
+        info,
+        state,
+        clock: Clock::new(collector.anchors),
+        names: collector.names,
+        threads,
+        spans: collector.spans.finish(&open),
+        attrs: Attrs::new(collector.attrs),
+        marks: collector.marks,
+        account,
+        damage: files.damage,
+        process,
+        last_tick,
+    }
+}
+
+impl Parts<'_> {
+    fn state(&self) -> ProcessState {
+        match &self.arena {
+            Some(arena) if arena.snapshot.view.finished || self.collector.ended => {
+                ProcessState::Finished
+            }
+            Some(arena) => match arena.owner {
+                Owner::Running => ProcessState::Live,
+                Owner::Gone => ProcessState::Crashed,
+                Owner::Unknown => ProcessState::Unknown,
+            },
+            None if self.collector.ended => ProcessState::Finished,
+            None => ProcessState::Unknown,
+        }
+    }
+
+    /// The last moment known: of a running process the moment shown, else the latest in any file.
+    fn last_tick(&self) -> u64 {
+        if let Some(until) = self.collector.until {
+            return until;
+        }
+        let anchors = self.collector.anchors.iter().map(|a| a.ticks).max().unwrap_or(0);
+        let opened = self.slots().iter().map(|s| s.start).max().unwrap_or(0);
+        self.collector.last_tick.max(anchors).max(opened)
+    }
+
+    fn slots(&self) -> &[Span] {
+        self.arena.as_ref().map_or(&[], |arena| arena.snapshot.open.as_slice())
+    }
+
+    fn open_scopes(&self, until: u64) -> Vec<Span> {
+        let open = self.collector.straddling.iter().chain(self.slots());
+        open.map(|span| Span { end: until, ..*span }).collect()
+    }
+
+    fn process_id(&self) -> u64 {
+        let told = u64::from_str_radix(&self.info.process, 16).ok();
+        let arena = self.arena.as_ref().map(|arena| arena.snapshot.view.process);
+        told.or(arena).or(self.files.process).unwrap_or(0)
+    }
+
+    fn known(&self, state: ProcessState) -> Known {
+        let arena = self.arena.as_ref().map(|arena| &arena.snapshot);
+        let ended = self.collector.losses.filter(|_| self.collector.ended);
+        let still = state != ProcessState::Live;
+        Known {
+            stored: self.stored,
+            in_ring: self.in_ring,
+            arena_lost: arena.map(|snapshot| snapshot.lost()),
+            should_be_stored: ended
+                .map(|end| end.stored)
+                .or(arena.filter(|_| still).map(|snapshot| snapshot.view.stored)),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use super::{NodeKind, Tree};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// A row of a flat table: all scopes of one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlatRow {
+    /// The name.
+    pub name: String,
+    /// Scopes.
+    pub count: u64,
+    /// Time inside; a scope inside one of the same name is not counted twice.
+    pub total_ns: u64,
+    /// Time inside and in no child.
+    pub self_ns: u64,
+}
+
+/// Order of a flat table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlatSort {
+    /// By time in no child.
+    SelfTime,
+    /// By time inside.
+    Total,
+}
+
+/// The scopes of a tree by name, largest first.
+pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
+    let mut rows: Vec<FlatRow> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let outermost = outermost(tree);
+    for (node, outermost) in tree.nodes.iter().zip(outermost) {
+        if node.kind != NodeKind::Scope {
+            continue;
+        }
+        let at = *places.entry(&node.name).or_insert_with(|| {
+            rows.push(FlatRow { name: node.name.clone(), count: 0, total_ns: 0, self_ns: 0 });
+            rows.len() - 1
+        });
+        rows[at].count += node.count;
+        rows[at].self_ns += node.self_ns;
+        rows[at].total_ns += if outermost { node.total_ns } else { 0 };
+    }
+    let key = |row: &FlatRow| match sort {
+        FlatSort::SelfTime => row.self_ns,
+        FlatSort::Total => row.total_ns,
+    };
+    rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
+    rows
+}
+
+/// Per node whether no node above it has its name. Walks the preorder with the names of the way down.
+fn outermost(tree: &Tree) -> Vec<bool> {
+    let mut above: HashMap<&str, u32> = HashMap::new();
+    let mut way: Vec<&str> = Vec::new();
+    let step = |node: &'_ super::Node| node.depth as usize;
+    let mut result = Vec::with_capacity(tree.nodes.len());
+    for node in &tree.nodes {
+        for name in way.drain(step(node).min(way.len())..) {
+            *above.entry(name).or_default() -= 1;
+        }
+        let counted = above.entry(&node.name).or_default();
+        result.push(*counted == 0);
+        *counted += 1;
+        way.push(&node.name);
+    }
+    result
+}
