@@ -1,0 +1,240 @@
+//! The command line as data: verbs, flags, and the examples their help shows.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  hodo demo                              record a small training loop and show it
+  hodo report                            where the time of the newest run went
+  hodo report --where variant=beam       only scopes with that attribute
+  hodo export --to perfetto -o run.pftrace
+  hodo doctor                            what works on this machine, and what to do";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  hodo report
+  hodo report --depth 3 --min 1%
+  hodo report --name batch --sort self
+  hodo report --where variant=beam --where 'index>=10'
+  hodo report --json";
+
+const LS_EXAMPLES: &str = "\
+Examples:
+  hodo ls
+  hodo ls --json";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  hodo export --to perfetto -o run.pftrace     open it at https://ui.perfetto.dev
+  hodo export --to chrome > run.json";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  hodo verify
+  hodo verify --json";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  hodo doctor
+  hodo doctor --json";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  hodo completions bash > hodo.bash";
+
+/// A flight recorder for ML programs: where the time of a run went.
+#[derive(Debug, Parser)]
+#[command(name = "hodo", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+
+    /// Folder the runs are in.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FOLDER",
+        env = "HODO_DIR",
+        hide_env_values = true,
+        default_value = ".hodo"
+    )]
+    pub dir: PathBuf,
+
+    /// When to colour the output; auto also honours NO_COLOR and CLICOLOR_FORCE.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    pub color: When,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+    /// List the runs, newest first.
+    #[command(after_help = LS_EXAMPLES)]
+    Ls(LsArgs),
+    /// Write a run in another tool's format.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArgs),
+    /// Check that a run is whole: every record produced is stored or counted as lost.
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
+    /// Say what works on this machine, why not, and what to do.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
+    /// Print the completions of a shell.
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+}
+
+/// Which run to read.
+#[derive(Args, Clone, Debug)]
+pub struct RunArg {
+    /// Run folder, or the beginning of a run's id; the newest run if left out.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+}
+
+/// `hodo report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Keep only scopes whose name contains TEXT, with what leads to them and what is inside.
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
+
+    /// Keep only scopes with such an attribute, and what is inside them: KEY=VALUE, or with != > < >= <=. Repeat to demand several.
+    #[arg(long = "where", value_name = "TEST")]
+    pub tests: Vec<String>,
+
+    /// Show at most N levels of the tree.
+    #[arg(long, value_name = "N")]
+    pub depth: Option<usize>,
+
+    /// Order of scopes with the same parent, largest first.
+    #[arg(long, value_enum, value_name = "BY", default_value_t = SortBy::Total)]
+    pub sort: SortBy,
+
+    /// Hide scopes whose total is below a time (250us, 1.5ms, 2s) or a share of the run's scope time (1%).
+    #[arg(long, value_name = "LIMIT")]
+    pub min: Option<String>,
+
+    /// Rows in each top table; 0 leaves them out.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub top: usize,
+
+    /// Only the processes of this rank.
+    #[arg(long, value_name = "N")]
+    pub rank: Option<u32>,
+
+    /// Columns to use; the terminal's width if left out, and no limit in a pipe.
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+/// Order of scopes with the same parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SortBy {
+    /// Total time.
+    Total,
+    /// Time not spent in scopes inside.
+    #[value(name = "self")]
+    SelfTime,
+    /// How often it ran.
+    Count,
+    /// Mean time.
+    Mean,
+    /// 95th percentile.
+    P95,
+    /// Longest time.
+    Max,
+    /// CPU time.
+    Cpu,
+    /// Name, from A.
+    Name,
+    /// When it first began, earliest first.
+    Start,
+}
+
+/// `hodo ls`.
+#[derive(Args, Debug)]
+pub struct LsArgs {
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Columns to use; the terminal's width if left out, and no limit in a pipe.
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+/// `hodo export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// The format to write.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: Format,
+
+    /// File to write; standard output if left out.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `hodo export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Perfetto protobuf: tracks, attributes and marks.
+    Perfetto,
+    /// Chrome trace JSON.
+    Chrome,
+}
+
+/// `hodo verify`.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hodo doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hodo completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}

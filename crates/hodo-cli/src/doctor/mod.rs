@@ -1,0 +1,130 @@
+//! `hodo doctor`: what works on this machine, why not, and what to do.
+
+mod cpu;
+mod folder;
+mod machine;
+mod runs;
+
+use crate::args::{DoctorArgs, When};
+use crate::output::{self, Outcome};
+use crate::term::style::{self, DIM, GOOD, HOT, STRONG, WARM};
+use anstyle::Style;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// As good as it gets.
+    Ok,
+    /// Works, with a drawback.
+    Warn,
+    /// Does not work.
+    Bad,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Warn => "warn",
+            State::Bad => "bad",
+        }
+    }
+
+    fn look(self) -> (Style, &'static str) {
+        match self {
+            State::Ok => (GOOD, "✓"),
+            State::Warn => (WARM, "!"),
+            State::Bad => (HOT, "✗"),
+        }
+    }
+}
+
+/// One line of the doctor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it ended.
+    pub state: State,
+    /// What was found, and why.
+    pub found: String,
+    /// What to do about it.
+    pub todo: Option<String>,
+}
+
+impl Check {
+    /// All is well.
+    pub fn ok(name: &'static str, found: impl Into<String>) -> Check {
+        Check { name, state: State::Ok, found: found.into(), todo: None }
+    }
+
+    /// Works, with a drawback and a way out.
+    pub fn warn(name: &'static str, found: impl Into<String>, todo: impl Into<String>) -> Check {
+        Check { name, state: State::Warn, found: found.into(), todo: Some(todo.into()) }
+    }
+
+    /// Does not work, with a way out.
+    pub fn bad(name: &'static str, found: impl Into<String>, todo: impl Into<String>) -> Check {
+        Check { name, state: State::Bad, found: found.into(), todo: Some(todo.into()) }
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: &DoctorArgs, dir: &Path, color: When) -> Outcome {
+    let checks = all(dir);
+    if args.json {
+        output::json(&document(dir, &checks))?;
+    } else {
+        style::stdout(color).write_all(text(dir, &checks).as_bytes())?;
+    }
+    Ok(if checks.iter().any(|c| c.state == State::Bad) { 1 } else { 0 })
+}
+
+fn all(dir: &Path) -> Vec<Check> {
+    let mut checks = vec![cpu::clock(), cpu::cpu_time(), cpu::rseq(), cpu::perf_events()];
+    checks.extend(folder::all(dir));
+    checks.extend([machine::file_size_limit(), machine::memory(), machine::environment()]);
+    checks.push(runs::crashed(dir));
+    checks
+}
+
+fn document(dir: &Path, checks: &[Check]) -> Value {
+    let lines: Vec<Value> = checks
+        .iter()
+        .map(|c| json!({"name": c.name, "state": c.state.word(), "found": c.found, "todo": c.todo}))
+        .collect();
+    json!({
+        "schema": "hodo.doctor/1",
+        "hodo": env!("CARGO_PKG_VERSION"),
+        "platform": machine::platform(),
+        "dir": dir.display().to_string(),
+        "checks": lines,
+    })
+}
+
+fn text(_dir: &Path, checks: &[Check]) -> String {
+    let title = format!("hodo {}", env!("CARGO_PKG_VERSION"));
+    let mut out =
+        format!("{}  {}\n\n", style::paint(STRONG, &title), style::paint(DIM, &machine::platform()));
+    for check in checks {
+        let (look, mark) = check.state.look();
+        let name = style::paint(DIM, &format!("{:<12}", check.name));
+        out += &format!(" {} {name}  {}\n", style::paint(look, mark), check.found);
+        if let Some(todo) = &check.todo {
+            out += &format!("{:17}{} {todo}\n", "", style::paint(look, "→"));
+        }
+    }
+    out + "\n" + &verdict(checks) + "\n"
+}
+
+fn verdict(checks: &[Check]) -> String {
+    let count = |state| checks.iter().filter(|c| c.state == state).count();
+    match (count(State::Bad), count(State::Warn)) {
+        (0, 0) => style::paint(GOOD, "All well: hodo records at full speed here."),
+        (0, warn) => style::paint(WARM, &format!("hodo works here; {warn} to look at.")),
+        (bad, _) => style::paint(HOT, &format!("{bad} to mend before hodo can record to disk here.")),
+    }
+}

@@ -1,0 +1,57 @@
+//! `hodo export`: a run in another tool's format.
+
+use crate::args::{ExportArgs, Format};
+use crate::output::{Failure, Outcome, file_error};
+use crate::runs::{self, Bar};
+use hodo_convert::ConvertError;
+use hodo_trace::Run;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Runs the verb.
+pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
+    if args.output.is_none() && args.to == Format::Perfetto && io::stdout().is_terminal() {
+        let words = "a Perfetto trace is binary and would garble the terminal; name a file with -o run.pftrace";
+        return Err(Failure::Usage(words.to_owned()));
+    }
+    let run = runs::open(dir, args.run.run.as_deref())?;
+    match &args.output {
+        Some(path) => to_file(&run, args.to, path)?,
+        None => convert(&run, args.to, &mut BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?,
+    }
+    Ok(0)
+}
+
+fn to_file(run: &Run, format: Format, path: &Path) -> Result<(), Failure> {
+    let file = File::create(path).map_err(|e| file_error("create", path, &e))?;
+    convert(run, format, &mut BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(|e| match e {
+        Failure::Output(io) => file_error("write", path, &io),
+        other => other,
+    })?;
+    let bytes = std::fs::metadata(path).map(|m| crate::term::number::bytes(m.len())).unwrap_or_default();
+    let hint = match format {
+        Format::Perfetto => "open it at https://ui.perfetto.dev",
+        Format::Chrome => "open it at https://ui.perfetto.dev or chrome://tracing",
+    };
+    // A note: that it cannot be written is no failure of the export.
+    let _ = writeln!(io::stderr(), "{}: {bytes}; {hint}", path.display());
+    Ok(())
+}
+
+fn convert(run: &Run, format: Format, out: &mut impl Write) -> Result<(), Failure> {
+    let bar = Bar::new("writing");
+    let progress = |done, of| bar.at(done, of);
+    let written = match format {
+        Format::Perfetto => hodo_convert::perfetto::write(run, out, &progress),
+        Format::Chrome => hodo_convert::chrome::write(run, out, &progress),
+    };
+    written.map_err(|e| match e {
+        ConvertError::Write(io) => Failure::Output(io),
+        other => Failure::Failed(other.to_string()),
+    })?;
+    out.flush()?;
+    Ok(())
+}

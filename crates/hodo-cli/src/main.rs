@@ -1,0 +1,39 @@
+//! The `hodo` program: reads runs, shows them, exports them.
+
+mod args;
+mod doctor;
+mod export;
+mod ls;
+mod output;
+mod report;
+mod runs;
+mod term;
+mod verify;
+
+use args::{Cli, Verb};
+use clap::{CommandFactory, Parser};
+use output::Outcome;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    ExitCode::from(output::exit_code(run(&cli)))
+}
+
+fn run(cli: &Cli) -> Outcome {
+    match &cli.verb {
+        Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
+        Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
+        Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
+        Verb::Completions(args) => completions(args.shell),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "hodo", &mut text);
+    std::io::Write::write_all(&mut std::io::stdout(), &text)?;
+    Ok(0)
+}

@@ -1,0 +1,150 @@
+//! Which paths of the tree are shown, in which order, and behind which lines.
+
+use super::{Limit, View};
+use crate::args::SortBy;
+use hodo_trace::{Node, NodeKind, Tree};
+use std::cmp::{Ordering, Reverse};
+
+/// Levels of tree lines kept in front of a name; deeper ones are folded into one mark.
+const LEVELS: usize = 10;
+
+/// One line of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Place in [`Tree::nodes`].
+    pub node: u32,
+    /// The lines that lead to it.
+    pub branch: String,
+}
+
+/// The lines to show, and how many paths are left out.
+pub struct Selection {
+    /// In order.
+    pub lines: Vec<Line>,
+    /// Paths that are too deep or too small.
+    pub hidden: usize,
+}
+
+/// Children of every node, and the roots, in the order asked for.
+struct Children {
+    roots: Vec<u32>,
+    of: Vec<Vec<u32>>,
+}
+
+/// Chooses the lines.
+pub fn select(view: &View<'_>) -> Selection {
+    let tree = view.tree;
+    let depth = view.args.depth.unwrap_or(usize::MAX).max(1);
+    let min_ns = min_ns(tree, view.min);
+    let keep = keep(tree, |n| (n.depth as usize) < depth && n.total_ns as f64 >= min_ns);
+    let children = children(tree, view.args.sort, &keep);
+    let lines = walk(&children);
+    Selection { hidden: tree.nodes.len() - lines.len(), lines }
+}
+
+/// The time below which paths are hidden.
+fn min_ns(tree: &Tree, limit: Limit) -> f64 {
+    match limit {
+        Limit::Time(ns) => ns,
+        Limit::Share(share) => share * top_ns(tree) as f64,
+    }
+}
+
+/// Time in the outermost scopes that have numbers.
+pub fn top_ns(tree: &Tree) -> u64 {
+    let counts = |n: &&Node| match n.parent {
+        None => true,
+        Some(p) => tree.nodes.get(p as usize).is_some_and(|p| p.kind != NodeKind::Scope),
+    };
+    tree.nodes.iter().filter(counts).map(|n| n.total_ns).sum()
+}
+
+/// Nodes that fit, with everything that leads to them; parents come before children.
+fn keep(tree: &Tree, fits: impl Fn(&Node) -> bool) -> Vec<bool> {
+    let mut keep: Vec<bool> = tree.nodes.iter().map(|n| n.kind == NodeKind::Scope && fits(n)).collect();
+    for at in (0..tree.nodes.len()).rev() {
+        if let (true, Some(parent)) = (keep[at], tree.nodes[at].parent) {
+            keep[parent as usize] = true;
+        }
+    }
+    keep
+}
+
+fn children(tree: &Tree, sort: SortBy, keep: &[bool]) -> Children {
+    let mut all = Children { roots: Vec::new(), of: vec![Vec::new(); tree.nodes.len()] };
+    for (at, node) in tree.nodes.iter().enumerate().filter(|(at, _)| keep[*at]) {
+        match node.parent {
+            Some(parent) => all.of[parent as usize].push(at as u32),
+            None => all.roots.push(at as u32),
+        }
+    }
+    let by = |a: &u32, b: &u32| compare(&tree.nodes[*a as usize], &tree.nodes[*b as usize], sort);
+    all.roots.sort_by(by);
+    all.of.iter_mut().for_each(|list| list.sort_by(by));
+    all
+}
+
+/// Order of siblings; equal ones stay as they first began.
+fn compare(a: &Node, b: &Node, sort: SortBy) -> Ordering {
+    let key = |n: &Node| match sort {
+        SortBy::Total => n.total_ns,
+        SortBy::SelfTime => n.self_ns,
+        SortBy::Count => n.count,
+        SortBy::Mean => n.durations.map_or(0, |d| d.mean_ns),
+        SortBy::P95 => n.durations.map_or(0, |d| d.p95_ns),
+        SortBy::Max => n.durations.map_or(0, |d| d.max_ns),
+        SortBy::Cpu => n.cpu.total_ns.unwrap_or(0),
+        SortBy::Name | SortBy::Start => 0,
+    };
+    match sort {
+        SortBy::Name => a.name.cmp(&b.name),
+        _ => Reverse(key(a)).cmp(&Reverse(key(b))),
+    }
+}
+
+/// Lines from the roots down, without recursion: a tree may be as deep as a program nests.
+fn walk(children: &Children) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut stack: Vec<(u32, Vec<bool>)> = children.roots.iter().rev().map(|&n| (n, Vec::new())).collect();
+    while let Some((node, last)) = stack.pop() {
+        lines.push(Line { node, branch: branch(&last) });
+        let inside = &children.of[node as usize];
+        for (k, &child) in inside.iter().enumerate().rev() {
+            let mut path = last.clone();
+            path.push(k + 1 == inside.len());
+            stack.push((child, path));
+        }
+    }
+    lines
+}
+
+/// The lines in front of a name; `last` says for each level whether its branch ends there.
+fn branch(last: &[bool]) -> String {
+    let Some((&own, above)) = last.split_last() else { return String::new() };
+    let folded = above.len().saturating_sub(LEVELS);
+    let mut out = if folded > 0 { format!("⋯{} ", folded + 1) } else { String::new() };
+    for &ended in &above[folded..] {
+        out.push_str(if ended { "   " } else { "│  " });
+    }
+    out + if own { "└─ " } else { "├─ " }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_end_where_their_last_child_is() {
+        assert_eq!(branch(&[]), "");
+        assert_eq!(branch(&[false]), "├─ ");
+        assert_eq!(branch(&[false, true]), "│  └─ ");
+        assert_eq!(branch(&[true, false]), "   ├─ ");
+    }
+
+    #[test]
+    fn deep_branches_are_folded() {
+        let deep = branch(&[true; 60]);
+        assert!(deep.starts_with("⋯50 "), "{deep}");
+        assert!(deep.chars().count() < 45);
+    }
+}

@@ -1,0 +1,186 @@
+//! The tree of scopes: one line a path.
+
+use super::select::{self, Line};
+use super::{View, heading};
+use crate::term::number::{self, duration_cell};
+use crate::term::style::{self, ACCENT, DIM, HOT, PLAIN, WARM};
+use crate::term::table::{Cell, Column, Table};
+use crate::term::text;
+use hodo_trace::{CpuSum, Node, NodeKind, Tag};
+
+/// Cells of a share's bar.
+const BAR: usize = 6;
+const BLOCKS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
+
+/// The section.
+pub fn text(view: &View<'_>) -> String {
+    if view.tree.nodes.is_empty() {
+        return empty(view);
+    }
+    let chosen = select::select(view);
+    let all_ns = select::top_ns(view.tree);
+    let mut table = Table::new(columns());
+    for line in &chosen.lines {
+        table.row(row(view, line, all_ns));
+    }
+    table.render(view.width) + &notes(view, chosen.hidden)
+}
+
+fn empty(view: &View<'_>) -> String {
+    let filtered = view.args.name.is_some() || !view.args.tests.is_empty() || view.args.rank.is_some();
+    let words = if filtered && view.run.span_count() > 0 {
+        "No scope fits --name, --where and --rank; leave one out to see more."
+    } else {
+        "No scopes recorded: the program opened none after hodo started, or HODO=0 was set."
+    };
+    heading(words, "")
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text("scope", 0).cut(),
+        Column::number("count", 1),
+        Column::number("total", 0),
+        Column::text("of parent", 2),
+        Column::number("self", 3),
+        Column::number("mean", 5),
+        Column::number("p50", 8),
+        Column::number("p95", 6),
+        Column::number("p99", 10),
+        Column::number("max", 7),
+        Column::number("CPU", 4),
+        Column::number("overhead", 9),
+    ]
+}
+
+fn row(view: &View<'_>, line: &Line, all_ns: u64) -> Vec<Cell> {
+    let node = &view.tree.nodes[line.node as usize];
+    let mut cells = vec![name(node, &line.branch)];
+    if node.kind != NodeKind::Scope {
+        cells.resize(columns().len(), Cell::default());
+        return cells;
+    }
+    cells.push(Cell::plain(number::count(node.count)));
+    cells.push(Cell::plain(duration_cell(node.total_ns as f64)));
+    cells.push(share(view, node, all_ns));
+    cells.push(Cell::new(heat(node.self_ns, all_ns), duration_cell(node.self_ns as f64)));
+    cells.extend(statistics(node));
+    cells.push(cpu(&node.cpu));
+    cells.push(Cell::new(DIM, duration_cell(node.overhead_ns as f64)));
+    cells
+}
+
+fn name(node: &Node, branch: &str) -> Cell {
+    let style = if node.kind == NodeKind::Scope { PLAIN } else { DIM };
+    let mut cell = Cell::new(DIM, branch).and(style, text::safe(&node.name));
+    match &node.tag {
+        Some(Tag::One(tag)) => cell = cell.and(ACCENT, format!(" / {}", text::safe(tag))),
+        Some(Tag::Many(n)) => cell = cell.and(DIM, format!(" / {}", text::plural(*n, "tag"))),
+        None => {}
+    }
+    if node.failed > 0 {
+        cell = cell.and(HOT, format!("  ✗ {} failed", number::count(node.failed)));
+    }
+    if node.open > 0 {
+        cell = cell.and(WARM, format!("  ◌ {} open", number::count(node.open)));
+    }
+    cell
+}
+
+/// Mean and percentiles; a single scope has only its total.
+fn statistics(node: &Node) -> Vec<Cell> {
+    let Some(d) = node.durations.filter(|_| node.count > 1) else {
+        return vec![Cell::default(); 5];
+    };
+    let plain = |ns: u64| Cell::plain(duration_cell(ns as f64));
+    vec![plain(d.mean_ns), plain(d.p50_ns), plain(d.p95_ns), plain(d.p99_ns), plain(d.max_ns)]
+}
+
+/// Time as part of the parent's, or of the run's for an outermost scope.
+fn share(view: &View<'_>, node: &Node, all_ns: u64) -> Cell {
+    let parent = node.parent.and_then(|p| view.tree.nodes.get(p as usize));
+    let whole = match parent {
+        Some(p) if p.kind == NodeKind::Scope => p.total_ns,
+        _ => all_ns,
+    };
+    if whole == 0 {
+        return Cell::default();
+    }
+    let share = node.total_ns as f64 / whole as f64;
+    Cell::new(ACCENT, bar(share)).and(DIM, format!(" {:>5}", number::percent(share)))
+}
+
+/// A bar of [`BAR`] cells, in eighths.
+fn bar(share: f64) -> String {
+    let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
+    let drawn = "█".repeat(eighths / 8) + BLOCKS[eighths % 8];
+    format!("{drawn:<BAR$}")
+}
+
+/// Scopes whose own time is a large part of the run stand out.
+fn heat(self_ns: u64, all_ns: u64) -> anstyle::Style {
+    match self_ns as f64 / all_ns.max(1) as f64 {
+        s if s >= 0.3 => HOT,
+        s if s >= 0.1 => WARM,
+        _ => PLAIN,
+    }
+}
+
+fn cpu(sum: &CpuSum) -> Cell {
+    let missing = sum.suspended + sum.other_thread + sum.off + sum.open;
+    match sum.total_ns {
+        None => Cell::new(DIM, "–  "),
+        Some(ns) if missing == 0 => Cell::plain(duration_cell(ns as f64)),
+        Some(ns) => Cell::plain(format!("≥ {}", duration_cell(ns as f64))),
+    }
+}
+
+fn notes(view: &View<'_>, hidden: usize) -> String {
+    let mut lines = Vec::new();
+    if let Some(line) = cpu_note(view) {
+        lines.push(line);
+    }
+    if view.tree.nodes.iter().any(|n| n.open > 0) {
+        lines.push("◌ open: never closed; counted up to the last moment recorded".to_owned());
+    }
+    if hidden > 0 {
+        lines.push(format!("{} not shown (--depth, --min)", text::plural(hidden as u64, "path")));
+    }
+    lines.iter().map(|l| style::paint(DIM, l) + "\n").collect()
+}
+
+/// Why CPU time is missing, for the marks `–` and `≥`.
+fn cpu_note(view: &View<'_>) -> Option<String> {
+    let mut sum = CpuSum::default();
+    for node in &view.tree.nodes {
+        sum.suspended += node.cpu.suspended;
+        sum.other_thread += node.cpu.other_thread;
+        sum.off += node.cpu.off;
+        sum.open += node.cpu.open;
+    }
+    let reasons: Vec<String> = [
+        (sum.suspended, "suspended (await)"),
+        (sum.other_thread, "not bound to one thread"),
+        (sum.off, "recorded without a CPU clock"),
+        (sum.open, "never closed"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, why)| format!("{} {why}", text::plural(n, "scope")))
+    .collect();
+    (!reasons.is_empty()).then(|| format!("–, ≥ CPU time not captured: {}", reasons.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_always_the_same_width() {
+        for share in [0.0, 0.01, 0.5, 0.999, 1.0, 7.0, f64::NAN] {
+            assert_eq!(text::width(&bar(share)), BAR, "{share}");
+        }
+        assert_eq!(bar(0.5), "███   ");
+        assert_eq!(bar(0.0), "      ");
+    }
+}

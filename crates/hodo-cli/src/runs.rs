@@ -1,0 +1,60 @@
+//! Finds and opens the run a verb is about, with progress when that takes long.
+
+use crate::output::Failure;
+use hodo_trace::{Progress, ReadOptions, Run};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::OnceCell;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Work shorter than this shows no progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Opens the run `name` means: a path, the beginning of an id, or the newest in `dir`.
+pub fn open(dir: &Path, name: Option<&str>) -> Result<Run, Failure> {
+    let folder = Run::find(dir, name)?;
+    let bar = Bar::new("reading");
+    let report = |p: Progress| bar.at(p.bytes, p.total_bytes);
+    Ok(Run::open(&folder, &ReadOptions { progress: Some(&report) })?)
+}
+
+/// A progress bar on standard error that appears only on a terminal and only after a second.
+pub struct Bar {
+    verb: &'static str,
+    began: Instant,
+    bar: OnceCell<ProgressBar>,
+}
+
+impl Bar {
+    /// A bar that is not shown yet.
+    pub fn new(verb: &'static str) -> Bar {
+        Bar { verb, began: Instant::now(), bar: OnceCell::new() }
+    }
+
+    /// Moves the bar.
+    pub fn at(&self, done: u64, of: u64) {
+        if self.bar.get().is_none() && self.began.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_init(|| self.make());
+        bar.set_length(of);
+        bar.set_position(done);
+    }
+
+    fn make(&self) -> ProgressBar {
+        // The target draws nothing when standard error is not a terminal.
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{msg} {bar:30} {percent:>3}%  {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(self.verb);
+        bar
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}

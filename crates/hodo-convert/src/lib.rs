@@ -1,0 +1,24 @@
+//! Exports of a run: Perfetto protobuf and Chrome JSON.
+//!
+//! Both place every scope on a row of its thread; scopes that cross, and scopes that were not bound
+//! to one thread, get rows of their own, and none is left out.
+
+pub mod chrome;
+mod lanes;
+pub mod perfetto;
+mod timeline;
+
+/// Why an export stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The output could not be written.
+    #[error("cannot write the trace: {0}")]
+    Write(#[from] std::io::Error),
+    /// A value could not be put into JSON.
+    #[error("cannot put a value into JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Called now and then with the scopes done and the scopes there are.
+pub type OnProgress<'a> = &'a dyn Fn(u64, u64);

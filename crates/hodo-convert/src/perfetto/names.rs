@@ -1,0 +1,135 @@
+//! Interned names: each is spelt out once, in the packet that first uses it.
+
+use super::proto::{InternedData, InternedName};
+use hodo_trace::Names;
+use std::collections::HashSet;
+
+/// Annotations hodo adds to what the program set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Own {
+    /// The scope's id.
+    ScopeId = 1,
+    /// Its parent's, where it is not drawn inside it.
+    ParentId,
+    /// The user's index.
+    Index,
+    /// CPU time.
+    CpuNs,
+    /// Why there is no CPU time.
+    CpuMissing,
+    /// The mark `hodo.overhead`.
+    Overhead,
+    /// Left by a panic or an exception.
+    Failed,
+    /// Never closed.
+    Open,
+    /// A mark's value.
+    Value,
+}
+
+impl Own {
+    const COUNT: u64 = 9;
+
+    fn text(self) -> &'static str {
+        match self {
+            Own::ScopeId => "hodo.scope_id",
+            Own::ParentId => "hodo.parent_id",
+            Own::Index => "index",
+            Own::CpuNs => "cpu_ns",
+            Own::CpuMissing => "cpu_not_captured",
+            Own::Overhead => hodo_trace::OVERHEAD_MARK,
+            Own::Failed => "failed",
+            Own::Open => "open_at_end",
+            Own::Value => "value",
+        }
+    }
+}
+
+/// Categories of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Category {
+    /// An ordinary scope.
+    Scope = 1,
+    /// Left by a panic or an exception.
+    Failed,
+    /// Never closed.
+    Open,
+    /// A mark.
+    Mark,
+}
+
+impl Category {
+    fn text(self) -> &'static str {
+        match self {
+            Category::Scope => "scope",
+            Category::Failed => "failed",
+            Category::Open => "open",
+            Category::Mark => "mark",
+        }
+    }
+}
+
+/// What the packets of one process have spelt out so far, and what the next one must.
+pub struct Interned<'a> {
+    names: &'a Names,
+    events: HashSet<u64>,
+    keys: HashSet<u64>,
+    categories: HashSet<u64>,
+    fresh: InternedData,
+}
+
+impl<'a> Interned<'a> {
+    /// Nothing spelt out yet.
+    pub fn new(names: &'a Names) -> Interned<'a> {
+        let none = HashSet::new;
+        Interned { names, events: none(), keys: none(), categories: none(), fresh: InternedData::default() }
+    }
+
+    /// The number of an event's name.
+    pub fn event(&mut self, name: u32) -> u64 {
+        let iid = u64::from(name) + 1;
+        if self.events.insert(iid) {
+            self.fresh.event_names.push(entry(iid, &self.names.text(name)));
+        }
+        iid
+    }
+
+    /// The number of an attribute's key.
+    pub fn key(&mut self, key: u32) -> u64 {
+        let iid = Own::COUNT + 1 + u64::from(key);
+        if self.keys.insert(iid) {
+            self.fresh.debug_annotation_names.push(entry(iid, &self.names.text(key)));
+        }
+        iid
+    }
+
+    /// The number of one of hodo's own keys.
+    pub fn own(&mut self, own: Own) -> u64 {
+        let iid = own as u64;
+        if self.keys.insert(iid) {
+            self.fresh.debug_annotation_names.push(entry(iid, own.text()));
+        }
+        iid
+    }
+
+    /// The number of a category.
+    pub fn category(&mut self, category: Category) -> u64 {
+        let iid = category as u64;
+        if self.categories.insert(iid) {
+            self.fresh.event_categories.push(entry(iid, category.text()));
+        }
+        iid
+    }
+
+    /// What the next packet must spell out.
+    pub fn take(&mut self) -> Option<InternedData> {
+        let fresh = std::mem::take(&mut self.fresh);
+        (fresh != InternedData::default()).then_some(fresh)
+    }
+}
+
+fn entry(iid: u64, name: &str) -> InternedName {
+    InternedName { iid: Some(iid), name: Some(name.to_owned()) }
+}

@@ -1,0 +1,130 @@
+//! Tracks: a row of the timeline each, described before it is used.
+
+use super::Writer;
+use super::proto::{
+    CounterDescriptor, MERGE_NONE, ProcessDescriptor, ThreadDescriptor, TracePacket, TrackDescriptor,
+};
+use crate::ConvertError;
+use crate::timeline::{self, Group};
+use hodo_trace::{Process, ProcessState, Run};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Which track is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Track {
+    /// A process.
+    Process,
+    /// A thread, by number.
+    Thread(u32),
+    /// A further row of a thread, for spans that cross.
+    Overlap(u32, usize),
+    /// A row for scopes that were not bound to one thread.
+    Async(usize),
+    /// Values of a mark, by the thread's number (0 for none) and the mark's name.
+    Counter(u32, u32),
+}
+
+impl Track {
+    /// The track of a lane.
+    pub fn of(group: Group, lane: usize) -> Track {
+        match (group, lane) {
+            (Group::Thread(t), 0) => Track::Thread(t),
+            (Group::Thread(t), lane) => Track::Overlap(t, lane),
+            (Group::Async, lane) => Track::Async(lane),
+        }
+    }
+}
+
+/// Numbers of tracks, given out as they are first used.
+pub struct Tracks<'a> {
+    run: &'a Run,
+    pids: Vec<u32>,
+    uuids: HashMap<(usize, Track), u64>,
+}
+
+impl<'a> Tracks<'a> {
+    /// No track yet.
+    pub fn new(run: &'a Run) -> Tracks<'a> {
+        Tracks { run, pids: timeline::pids(run), uuids: HashMap::new() }
+    }
+
+    /// The number of a track of the `at`-th process; described in `out` when it is new.
+    pub fn uuid<W: Write>(
+        &mut self,
+        at: usize,
+        track: Track,
+        out: &mut Writer<W>,
+    ) -> Result<u64, ConvertError> {
+        if let Some(&uuid) = self.uuids.get(&(at, track)) {
+            return Ok(uuid);
+        }
+        let parent = match parent(track) {
+            Some(above) => Some(self.uuid(at, above, out)?),
+            None => None,
+        };
+        let uuid = self.uuids.len() as u64 + 1;
+        self.uuids.insert((at, track), uuid);
+        let described = self.describe(at, track);
+        out.packet(&TracePacket {
+            trusted_packet_sequence_id: Some(at as u32 + 1),
+            track_descriptor: Some(TrackDescriptor { uuid: Some(uuid), parent_uuid: parent, ..described }),
+            ..TracePacket::default()
+        })?;
+        Ok(uuid)
+    }
+
+    fn describe(&self, at: usize, track: Track) -> TrackDescriptor {
+        let process = &self.run.processes[at];
+        let named = |name: String| TrackDescriptor { name: Some(name), ..TrackDescriptor::default() };
+        match track {
+            Track::Process => self.process(at, process),
+            Track::Thread(number) => self.thread(at, process, number),
+            Track::Overlap(number, lane) => TrackDescriptor {
+                sibling_merge_behavior: Some(MERGE_NONE),
+                ..named(format!("{} overlap {lane}", timeline::thread_name(process, number)))
+            },
+            Track::Async(_) => named("async".to_owned()),
+            Track::Counter(_, name) => TrackDescriptor {
+                counter: Some(CounterDescriptor {}),
+                ..named(process.names.text(name).into_owned())
+            },
+        }
+    }
+
+    fn process(&self, at: usize, process: &Process) -> TrackDescriptor {
+        let state = match process.state {
+            ProcessState::Live => "still running",
+            ProcessState::Finished => "finished",
+            ProcessState::Crashed => "ended without shutting down",
+            ProcessState::Unknown => "state unknown",
+        };
+        let host = process.info.host.clone();
+        let labels = [host, format!("pid {}", process.info.pid), state.to_owned()];
+        let descriptor = ProcessDescriptor {
+            pid: Some(self.pids[at] as i32),
+            cmdline: process.info.argv.clone(),
+            process_name: Some(timeline::process_name(self.run, process)),
+            process_labels: labels.into_iter().filter(|l| !l.is_empty()).collect(),
+        };
+        TrackDescriptor { process: Some(descriptor), ..TrackDescriptor::default() }
+    }
+
+    fn thread(&self, at: usize, process: &Process, number: u32) -> TrackDescriptor {
+        let descriptor = ThreadDescriptor {
+            pid: Some(self.pids[at] as i32),
+            tid: Some(i64::from(timeline::thread_id(process, number))),
+            thread_name: Some(timeline::thread_name(process, number)),
+        };
+        TrackDescriptor { thread: Some(descriptor), ..TrackDescriptor::default() }
+    }
+}
+
+/// The track a track is drawn under.
+fn parent(track: Track) -> Option<Track> {
+    Some(match track {
+        Track::Process => return None,
+        Track::Thread(_) | Track::Async(_) | Track::Counter(0, _) => Track::Process,
+        Track::Overlap(number, _) | Track::Counter(number, _) => Track::Thread(number),
+    })
+}

@@ -1,0 +1,110 @@
+//! A process's spans by row of the timeline, and its ticks as nanoseconds that keep their order.
+
+use crate::lanes::Item;
+use hodo_trace::{MarkRow, Process, Row, Run, flag};
+use std::collections::{BTreeMap, HashSet};
+
+/// Where spans are drawn together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// A thread, by number.
+    Thread(u32),
+    /// Scopes that were not bound to one thread: begin/end handles and futures.
+    Async,
+}
+
+/// Turns the ticks of a process into nanoseconds since 1970, by a clock that never steps: a span
+/// that lies inside another in ticks does so in nanoseconds.
+#[derive(Clone, Copy)]
+pub struct Timeline<'a> {
+    process: &'a Process,
+}
+
+impl<'a> Timeline<'a> {
+    /// The timeline of `process`.
+    pub fn new(process: &'a Process) -> Timeline<'a> {
+        Timeline { process }
+    }
+
+    /// Nanoseconds since 1970 at `ticks`.
+    pub fn ns(&self, ticks: u64) -> u64 {
+        u64::try_from(self.process.clock.steady_ns(ticks)).unwrap_or(0)
+    }
+
+    /// The span of a row, ready to be placed.
+    pub fn item(&self, row: Row) -> Item {
+        let spans = &self.process.spans;
+        Item {
+            row,
+            id: spans.id(row).0,
+            parent: spans.parent(row).0,
+            start_ns: self.ns(spans.start(row)),
+            end_ns: self.ns(spans.end(row)),
+        }
+    }
+
+    /// When the first record was made.
+    pub fn first_ns(&self) -> u64 {
+        let spans = self.process.spans.rows().map(|r| self.process.spans.start(r));
+        let marks = self.process.marks.iter().map(|m| m.at);
+        self.ns(spans.chain(marks).min().unwrap_or(0))
+    }
+}
+
+/// The rows of a process by group, each in the order the scopes were opened.
+pub fn groups(process: &Process) -> BTreeMap<Group, Vec<Row>> {
+    let mut groups: BTreeMap<Group, Vec<Row>> =
+        process.threads.iter().map(|t| (Group::Thread(t.number), Vec::new())).collect();
+    let spans = &process.spans;
+    for row in spans.rows() {
+        groups.entry(group(process, row)).or_default().push(row);
+    }
+    for rows in groups.values_mut() {
+        rows.sort_unstable_by_key(|&r| (spans.start(r), spans.id(r)));
+    }
+    groups
+}
+
+fn group(process: &Process, row: Row) -> Group {
+    match process.spans.flags(row) & flag::CPU_MASK {
+        flag::CPU_SUSPENDED | flag::CPU_OTHER_THREAD => Group::Async,
+        _ => Group::Thread(process.spans.thread(row)),
+    }
+}
+
+/// The thread a mark was made for: the one that opened its scope; none outside any scope.
+pub fn mark_thread(process: &Process, mark: &MarkRow) -> Option<u32> {
+    Some(mark.span.thread()).filter(|&t| process.thread(t).is_some())
+}
+
+/// A thread's name, or its number.
+pub fn thread_name(process: &Process, number: u32) -> String {
+    match process.thread(number) {
+        Some(t) if !t.name.is_empty() => t.name.clone(),
+        _ => format!("thread {number}"),
+    }
+}
+
+/// A thread's id in the operating system, or its number when that is not known.
+pub fn thread_id(process: &Process, number: u32) -> u32 {
+    process.thread(number).map(|t| t.os_tid).filter(|&t| t != 0).unwrap_or(number)
+}
+
+/// A pid for every process; where two hosts gave the same one, the later gets a stand-in.
+pub fn pids(run: &Run) -> Vec<u32> {
+    const STAND_IN: u32 = 1 << 30;
+    let mut taken = HashSet::new();
+    let pid = |(at, p): (usize, &Process)| {
+        if taken.insert(p.info.pid) { p.info.pid } else { STAND_IN + at as u32 }
+    };
+    run.processes.iter().enumerate().map(pid).collect()
+}
+
+/// What a process is called: the app, and its rank where it has one.
+pub fn process_name(run: &Run, process: &Process) -> String {
+    let app = if run.info.app.is_empty() { "hodo run" } else { &run.info.app };
+    match process.info.rank {
+        Some(rank) => format!("{app} rank {rank}"),
+        None => app.to_owned(),
+    }
+}
