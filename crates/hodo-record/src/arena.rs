@@ -1,0 +1,293 @@
+//! The arena: one preallocated mapping per process, carved into slabs.
+
+use crate::clock::ClockSource;
+use crate::ring::FreeList;
+use hodo_format::arena::{
+    ANCHORS, ARENA_MAGIC, ARENA_VERSION, Anchor, ArenaHeader, SLAB_BYTES, SLAB_UNITS,
+    SLAB_UNITS_AT, SlabHeader, slab_kind,
+};
+use hodo_format::record::Unit;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The smallest arena that is worth having.
+pub const MIN_BYTES: usize = 64 * SLAB_BYTES;
+
+/// What a slab is taken for; the last tenth of the arena is kept for threads and strings, so that
+/// a burst of records cannot keep a new thread from recording.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Records.
+    Ring,
+    /// Threads, slots, strings.
+    Needed,
+}
+
+/// The mapping.
+#[derive(Debug)]
+pub struct Arena {
+    base: *mut u8,
+    slabs: u32,
+    free: FreeList,
+    reserve: u32,
+    file: Option<File>,
+    anchors: Mutex<()>,
+    /// In a forked child, and in its children: the descriptor is not ours to close again.
+    closed: AtomicBool,
+}
+
+// SAFETY: the mapping lives as long as the process; what it holds is atomic or owned by one thread
+// at a time by the protocol of `ring`.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Maps `file`, whose blocks are allocated first: writing to a hole of a full disk would kill
+    /// the host with SIGBUS.
+    pub fn on_file(file: File, bytes: usize) -> std::io::Result<Arena> {
+        let slabs = (bytes / SLAB_BYTES) as u32;
+        let bytes = slabs as usize * SLAB_BYTES;
+        refuse_past_limit(bytes)?;
+        // SAFETY: a plain call on an open descriptor.
+        let failed = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
+        if failed != 0 {
+            return Err(std::io::Error::from_raw_os_error(failed));
+        }
+        let base = map(bytes, libc::MAP_SHARED, file.as_raw_fd())?;
+        Ok(Arena::carve(base, slabs, Some(file)))
+    }
+
+    /// An arena in plain memory, for a recorder without a folder: lost when the process dies.
+    pub fn in_memory(bytes: usize) -> std::io::Result<Arena> {
+        let slabs = (bytes / SLAB_BYTES) as u32;
+        let base = map(slabs as usize * SLAB_BYTES, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        Ok(Arena::carve(base, slabs, None))
+    }
+
+    fn carve(base: *mut u8, slabs: u32, file: Option<File>) -> Arena {
+        let arena = Arena {
+            base,
+            slabs,
+            free: FreeList::default(),
+            reserve: slabs / 10,
+            file,
+            anchors: Mutex::new(()),
+            closed: AtomicBool::new(false),
+        };
+        for slab in (1..slabs).rev() {
+            arena.free.give(slab, |slab| &arena.slab(slab).next);
+        }
+        arena
+    }
+
+    /// Fills the header; the magic goes last, so that a reader never takes half a header for one.
+    pub fn publish(&self, process: u64, clock: ClockSource) {
+        let header = self.base.cast::<ArenaHeader>();
+        // SAFETY: slab 0 is ours alone until the magic is stored; the fields are plain numbers.
+        unsafe {
+            (*header).version = ARENA_VERSION;
+            (*header).slab_bytes = SLAB_BYTES as u32;
+            (*header).slabs = self.slabs;
+            (*header).clock = clock.code();
+            (*header).process = process;
+            (*header).pid = std::process::id();
+            (*header).magic.store(ARENA_MAGIC, Ordering::Release);
+        }
+    }
+
+    /// The header.
+    pub fn header(&self) -> &ArenaHeader {
+        // SAFETY: slab 0 is mapped and holds a header; shared fields are atomic.
+        unsafe { &*self.base.cast() }
+    }
+
+    /// Keeps an anchor in the header.
+    pub fn keep(&self, anchor: Anchor) {
+        let _one_writer = crate::lock(&self.anchors);
+        let taken = self.header().anchors_taken.load(Ordering::Relaxed);
+        let at = if taken == 0 { 0 } else { 1 + (taken as usize - 1) % (ANCHORS - 1) };
+        // SAFETY: the lock makes this the only writer; a reader tolerates the oldest being torn.
+        unsafe { (*self.base.cast::<ArenaHeader>()).anchors[at] = anchor };
+        self.header().anchors_taken.store(taken + 1, Ordering::Release);
+    }
+
+    /// The header of a slab.
+    pub fn slab(&self, slab: u32) -> &SlabHeader {
+        // SAFETY: slab numbers come from this arena; every slab begins with a header.
+        unsafe { &*self.at(slab, 0).cast() }
+    }
+
+    /// An address inside a slab.
+    pub fn at(&self, slab: u32, offset: usize) -> *mut u8 {
+        debug_assert!(slab < self.slabs && offset <= SLAB_BYTES);
+        // SAFETY: inside the mapping, as checked.
+        unsafe { self.base.add(slab as usize * SLAB_BYTES + offset) }
+    }
+
+    /// The units of a ring slab.
+    pub fn units(&self, slab: u32) -> *mut Unit {
+        self.at(slab, SLAB_UNITS_AT).cast()
+    }
+
+    /// Takes a free slab and prepares its header; the caller stores the kind when it is ready.
+    pub fn take(&self, purpose: Purpose, thread: u32, first: u64) -> Option<u32> {
+        if purpose == Purpose::Ring && self.free.len() <= self.reserve {
+            return None;
+        }
+        let slab = self.free.take(|slab| &self.slab(slab).next)?;
+        let header = self.slab(slab);
+        header.len.store(0, Ordering::Relaxed);
+        header.drained.store(0, Ordering::Relaxed);
+        header.drained_records.store(0, Ordering::Relaxed);
+        header.next.store(0, Ordering::Relaxed);
+        header.thread.store(thread, Ordering::Relaxed);
+        header.first.store(first, Ordering::Relaxed);
+        header.capacity.store(SLAB_UNITS as u32, Ordering::Relaxed);
+        Some(slab)
+    }
+
+    /// Gives a slab back.
+    pub fn give(&self, slab: u32) {
+        self.slab(slab).kind.store(slab_kind::FREE, Ordering::Release);
+        self.free.give(slab, |slab| &self.slab(slab).next);
+    }
+
+    /// Whether an address lies in this arena.
+    pub fn holds(&self, address: *const u8) -> bool {
+        (address as usize).wrapping_sub(self.base as usize) < self.bytes()
+    }
+
+    /// Slabs that are free.
+    pub fn free(&self) -> u32 {
+        self.free.len()
+    }
+
+    /// All slabs but the header's.
+    pub fn slabs(&self) -> u32 {
+        self.slabs - 1
+    }
+
+    /// Bytes of the mapping.
+    pub fn bytes(&self) -> usize {
+        self.slabs as usize * SLAB_BYTES
+    }
+
+    /// Whether the mapping outlives the process, and its file is still there.
+    pub fn is_on_disk(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        self.file.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|m| m.nlink() > 0)
+    }
+
+    /// Whether the arena was mapped from a file.
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Replaces the mapping by empty memory: late writers find memory there, never a fault.
+    pub fn retire(&self) {
+        // SAFETY: the range is this arena's own; nobody reads it for records any more.
+        unsafe {
+            libc::mmap(
+                self.base.cast(),
+                self.bytes(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+    }
+
+    /// Marks the file as owned by a living process, for readers that ask with `F_GETLK`.
+    pub fn lock_for_life(&self) {
+        let Some(file) = &self.file else { return };
+        // SAFETY: a zeroed flock is valid; the call only reads it.
+        unsafe {
+            let mut lock: libc::flock = std::mem::zeroed();
+            lock.l_type = libc::F_WRLCK as libc::c_short;
+            lock.l_whence = libc::SEEK_SET as libc::c_short;
+            lock.l_len = 1;
+            libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock);
+        }
+    }
+
+    /// A child that kept the file open would keep its dead parent looking alive.
+    pub fn close_file_in_child(&self) {
+        let Some(file) = &self.file else { return };
+        if !self.closed.swap(true, Ordering::Relaxed) {
+            // SAFETY: in the child nobody uses the parent's descriptor again; the recorder that
+            // owns it is abandoned and never dropped.
+            unsafe { libc::close(file.as_raw_fd()) };
+        }
+    }
+}
+
+/// A file longer than `RLIMIT_FSIZE` would bring SIGXFSZ upon the host: refuse before trying.
+fn refuse_past_limit(bytes: usize) -> std::io::Result<()> {
+    match file_size_limit() {
+        Some(limit) if (bytes as u64) > limit => Err(std::io::Error::from_raw_os_error(libc::EFBIG)),
+        _ => Ok(()),
+    }
+}
+
+/// The process's limit on the size of a file, if it has one.
+pub fn file_size_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for the call to fill.
+    let failed = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+fn map(bytes: usize, flags: libc::c_int, fd: libc::c_int) -> std::io::Result<*mut u8> {
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe {
+        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(base.cast())
+}
+
+/// Whether files in `folder` may be mapped: never on network or user-space file systems, whose
+/// servers can go away under a mapping.
+pub fn fit_for_mapping(folder: &Path) -> Result<(), String> {
+    const UNFIT: [(i64, &str); 6] = [
+        (0x6969, "NFS"),
+        (0x6573_5546, "FUSE"),
+        (0x0102_1997, "9p"),
+        (0xff53_4d42, "CIFS"),
+        (0xfe53_4d42, "SMB2"),
+        (0x00c3_6400, "Ceph"),
+    ];
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+    // SAFETY: a zeroed statfs is valid to be filled; the path ends in NUL.
+    let kind = unsafe {
+        let mut info: libc::statfs = std::mem::zeroed();
+        if libc::statfs(path.as_ptr(), &mut info) != 0 {
+            return Err(std::io::Error::last_os_error().to_string());
+        }
+        info.f_type as i64
+    };
+    match UNFIT.iter().find(|(magic, _)| *magic == kind & 0xffff_ffff) {
+        Some((_, name)) => Err(format!("{} lies on {name}", folder.display())),
+        None => Ok(()),
+    }
+}
+
+/// Bytes free for this user where `folder` lies.
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // SAFETY: a zeroed statvfs is valid to be filled; the path ends in NUL.
+    unsafe {
+        let mut info: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &mut info) == 0)
+            .then(|| info.f_bavail as u64 * info.f_frsize as u64)
+    }
+}

@@ -1,0 +1,160 @@
+//! Attributes and marks: records of their own, written when they are set.
+
+use crate::attach::attached;
+use crate::names::floor_boundary;
+use crate::process::Process;
+use crate::scope::charge;
+use crate::thread::Thread;
+use crate::write::{Sort, append};
+use hodo_format::record::{
+    AttrsRecord, Head, Kind, MAX_TEXT_BYTES, MarkRecord, SpanId, TextRecord, UNIT_BYTES, Unit, code,
+};
+use std::sync::atomic::Ordering;
+
+/// A value as it crosses between copies of hodo: a code with a word, or text.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Raw {
+    /// A code of [`code`], [`TEXT`] or [`JSON`].
+    pub code: u32,
+    /// String id of the attribute's key; unused in marks.
+    pub key: u32,
+    /// The value's word, or the address of the text.
+    pub word: u64,
+    /// Bytes of the text.
+    pub len: usize,
+}
+
+/// Code of text in a [`Raw`].
+pub const TEXT: u32 = 16;
+/// Code of JSON in a [`Raw`].
+pub const JSON: u32 = 17;
+
+impl Raw {
+    /// The text, cut to what a record takes, and whether it was cut.
+    ///
+    /// # Safety
+    /// `word` and `len` are those of a live `str`.
+    unsafe fn text(&self) -> (&str, bool) {
+        // SAFETY: by the contract.
+        let text = unsafe {
+            let bytes = std::slice::from_raw_parts(self.word as *const u8, self.len);
+            std::str::from_utf8_unchecked(bytes)
+        };
+        let end = floor_boundary(text, MAX_TEXT_BYTES);
+        (&text[..end], end < text.len())
+    }
+}
+
+/// Sets attributes of `span`.
+///
+/// # Safety
+/// Values that are text point at live `str`s.
+pub unsafe fn set(span: SpanId, values: &[Raw]) {
+    let Some((this, process)) = attached() else {
+        crate::process::count_unattached(Sort::Attr);
+        return;
+    };
+    // SAFETY: `attached` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    let mut pairs = [(0, 0, 0); AttrsRecord::CAPACITY];
+    let mut count = 0;
+    for value in values {
+        if value.code >= TEXT {
+            // SAFETY: by the contract.
+            unsafe { set_text(thread, process, span, value) };
+            continue;
+        }
+        pairs[count] = (value.key, value.code as u16, value.word);
+        count += 1;
+        if count == pairs.len() {
+            put(thread, process, &[AttrsRecord::unit(span, &pairs)], Sort::Attr);
+            count = 0;
+        }
+    }
+    if count > 0 {
+        put(thread, process, &[AttrsRecord::unit(span, &pairs[..count])], Sort::Attr);
+    }
+}
+
+fn put(thread: &mut Thread, process: &Process, units: &[Unit], sort: Sort) {
+    append(thread, process, units, sort);
+    charge(thread.current, thread.scope_cost.load(Ordering::Relaxed) / 2);
+}
+
+/// # Safety
+/// As for [`set`].
+unsafe fn set_text(thread: &mut Thread, process: &Process, span: SpanId, value: &Raw) {
+    // SAFETY: by the contract.
+    let (text, cut) = unsafe { value.text() };
+    let json = if value.code == JSON { TextRecord::JSON } else { 0 };
+    let flags = json | if cut { TextRecord::CUT } else { 0 };
+    let units = TextRecord::units(text.len());
+    let head = Head { kind: Kind::Text as u8, units: units as u8, flags, name: value.key };
+    let mut buffer = TextBuffer::new(head, span);
+    buffer.put(TextRecord::LENGTH_AT, &(text.len() as u32).to_le_bytes());
+    buffer.put(TextRecord::BYTES_AT, text.as_bytes());
+    put(thread, process, &buffer.units[..units], Sort::Attr);
+}
+
+/// Makes a mark in the calling thread's current scope.
+///
+/// # Safety
+/// As for [`set`].
+pub unsafe fn mark(name: u32, value: &Raw, summary: bool) {
+    let Some((this, process)) = attached() else {
+        crate::process::count_unattached(Sort::Mark);
+        return;
+    };
+    process.pump.ensure_running(process);
+    // SAFETY: `attached` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    let span = thread.current_id();
+    let now = process.clock.now();
+    let summary = if summary { MarkRecord::SUMMARY } else { 0 };
+    if value.code < TEXT {
+        let flags = summary | value.code as u16 & MarkRecord::CODE_MASK;
+        let head = Head { kind: Kind::Mark as u8, units: 1, flags, name };
+        let unit = Unit([head.word(), span.0, now, value.word, 0, 0, 0, 0]);
+        put(thread, process, &[unit], Sort::Mark);
+        return;
+    }
+    // SAFETY: by the contract.
+    let (text, cut) = unsafe { value.text() };
+    let units = MarkRecord::units(text.len());
+    let flags = summary | if cut { MarkRecord::CUT } else { code::NONE };
+    let head = Head { kind: Kind::MarkText as u8, units: units as u8, flags, name };
+    let mut buffer = TextBuffer::new(head, span);
+    buffer.units[0].0[2] = now;
+    buffer.units[0].0[3] = text.len() as u64;
+    buffer.put(MarkRecord::BYTES_AT, text.as_bytes());
+    put(thread, process, &buffer.units[..units], Sort::Mark);
+}
+
+/// The longest record, on the stack.
+struct TextBuffer {
+    units: [Unit; Self::UNITS],
+}
+
+impl TextBuffer {
+    const UNITS: usize = MarkRecord::units(MAX_TEXT_BYTES);
+
+    fn new(head: Head, span: SpanId) -> Self {
+        let mut units = [Unit::ZERO; Self::UNITS];
+        units[0].0[0] = head.word();
+        units[0].0[1] = span.0;
+        TextBuffer { units }
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= Self::UNITS * UNIT_BYTES);
+        // SAFETY: units are plain bytes, and the range lies inside, as callers cut their text.
+        unsafe {
+            let start = self.units.as_mut_ptr().cast::<u8>().add(at);
+            start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+}
+
+const _: () = assert!(TextBuffer::UNITS <= u8::MAX as usize);
+const _: () = assert!(TextBuffer::UNITS <= hodo_format::arena::THREAD_UNITS);

@@ -1,0 +1,52 @@
+//! What one scope costs here: measured on a thread state of its own, which records into scrap.
+
+use crate::cpu::CpuWatch;
+use crate::thread::{Thread, root_slot, span_head, state};
+use hodo_format::record::Unit;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+const BATCHES: usize = 32;
+const BATCH: usize = 64;
+
+static STILL: AtomicU64 = AtomicU64::new(0);
+
+/// Ticks that one open and close take: the median batch's mean.
+pub fn scope_cost() -> u64 {
+    let mut units = vec![Unit::ZERO; BATCH];
+    let length = AtomicU32::new(0);
+    let mut slot = root_slot();
+    let mut thread = scrap(&length);
+    thread.current = &raw mut thread.root;
+    thread.free = &raw mut slot;
+    let mut costs: Vec<u64> = (0..BATCHES).map(|_| batch(&mut thread, &mut units)).collect();
+    costs.sort_unstable();
+    costs[BATCHES / 2]
+}
+
+fn batch(thread: &mut Thread, units: &mut [Unit]) -> u64 {
+    thread.cursor = units.as_mut_ptr();
+    thread.end = units.as_mut_ptr_range().end;
+    let began = crate::clock::counter();
+    for _ in 0..BATCH {
+        // SAFETY: the scrap state has one slot and room for a batch, and only this thread uses it.
+        unsafe {
+            if let Some(opened) = Thread::open(thread, span_head(0, 0), 0) {
+                Thread::close(thread, opened.slot);
+            }
+        }
+    }
+    crate::clock::counter().wrapping_sub(began) / BATCH as u64
+}
+
+fn scrap(length: &AtomicU32) -> Box<Thread> {
+    let mut cpu = CpuWatch::stale();
+    (cpu.watch, cpu.armed, cpu.limit) = (&STILL, 0, u64::MAX);
+    Box::new(Thread {
+        state: AtomicU32::new(state::READY),
+        max_depth: 1,
+        next_id: 1,
+        published: length,
+        cpu,
+        ..Thread::blank()
+    })
+}

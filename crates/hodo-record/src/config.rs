@@ -1,0 +1,151 @@
+//! What a recorder is started with, from code and from the environment.
+
+use crate::clock::ClockSource;
+use crate::cpu::CpuMethod;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a recorder is started. `Config::default()` is what most programs want.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Name of the program in reports; the executable's name if not set.
+    pub app: Option<String>,
+    /// Folder that runs are kept in; `.hodo` if not set.
+    pub dir: Option<PathBuf>,
+    /// An existing run to join, as a launcher sets it in `HODO_RUN`.
+    pub run: Option<PathBuf>,
+    /// The scope that started this process, 32 hex digits, as `HODO_PARENT` gives it.
+    pub parent: Option<String>,
+    /// False: record nothing.
+    pub enabled: bool,
+    /// Memory for records not yet on disk.
+    pub memory_bytes: usize,
+    /// Scopes nested deeper than this are counted, not recorded.
+    pub max_depth: u32,
+    /// Most bytes of spool this process keeps; the oldest go first.
+    pub spool_bytes: u64,
+    /// Bytes at which a spool file is closed and the next one begun.
+    pub spool_file_bytes: u64,
+    /// How long records may wait in memory before they are written.
+    pub flush_interval: Duration,
+    /// How thread CPU time is read; `None` chooses the cheapest way that works.
+    pub cpu_time: Option<CpuMethod>,
+    /// Which clock is read; `None` chooses the counter where the kernel trusts it.
+    pub clock: Option<ClockSource>,
+    /// Put the run into this process's environment, so that child processes join it.
+    pub share_run: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            app: None,
+            dir: None,
+            run: None,
+            parent: None,
+            enabled: true,
+            memory_bytes: 64 << 20,
+            max_depth: 64,
+            spool_bytes: 4 << 30,
+            spool_file_bytes: 64 << 20,
+            flush_interval: Duration::from_secs(1),
+            cpu_time: None,
+            clock: None,
+            share_run: true,
+        }
+    }
+}
+
+impl Config {
+    /// The defaults, overridden by the `HODO_*` variables.
+    pub fn from_env() -> Config {
+        Config::default().with_env(|name| std::env::var(name).ok())
+    }
+
+    /// Overrides what the variables of `read` set; words that make no sense change nothing.
+    pub fn with_env(mut self, read: impl Fn(&str) -> Option<String>) -> Config {
+        let read = |name: &str| read(name).filter(|value| !value.is_empty());
+        if let Some(word) = read("HODO") {
+            self.enabled = !matches!(word.as_str(), "0" | "off" | "false" | "no");
+        }
+        self.app = read("HODO_APP").or(self.app);
+        self.dir = read("HODO_DIR").map(PathBuf::from).or(self.dir);
+        self.run = read("HODO_RUN").map(PathBuf::from).or(self.run);
+        self.parent = read("HODO_PARENT").or(self.parent);
+        if let Some(bytes) = read("HODO_MEMORY").as_deref().and_then(parse_bytes) {
+            self.memory_bytes = bytes as usize;
+        }
+        if let Some(bytes) = read("HODO_SPOOL_BYTES").as_deref().and_then(parse_bytes) {
+            self.spool_bytes = bytes;
+        }
+        if let Some(depth) = read("HODO_MAX_DEPTH").and_then(|word| word.parse().ok()) {
+            self.max_depth = depth;
+        }
+        if let Some(ms) = read("HODO_FLUSH").and_then(|word| word.parse().ok()) {
+            self.flush_interval = Duration::from_millis(ms);
+        }
+        self.cpu_time = read("HODO_CPU").and_then(|w| CpuMethod::from_name(&w)).or(self.cpu_time);
+        self.clock = match read("HODO_CLOCK").as_deref() {
+            Some("counter") => Some(ClockSource::Counter),
+            Some("monotonic") => Some(ClockSource::Monotonic),
+            _ => self.clock,
+        };
+        self
+    }
+
+    /// The program's name: as set, else the executable's.
+    pub fn app_name(&self) -> String {
+        let exe = || {
+            let path = std::env::current_exe().ok()?;
+            Some(path.file_stem()?.to_string_lossy().into_owned())
+        };
+        self.app.clone().or_else(exe).unwrap_or_else(|| "program".into())
+    }
+}
+
+/// Bytes written as a number with an optional suffix k, m or g (powers of 1024).
+pub fn parse_bytes(word: &str) -> Option<u64> {
+    let word = word.trim().to_ascii_lowercase();
+    let digits = word.trim_end_matches("ib").trim_end_matches('b');
+    let shift = match digits.chars().last()? {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        _ => 0,
+    };
+    let number: u64 = digits.trim_end_matches(['k', 'm', 'g']).trim().parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_suffixes() {
+        assert_eq!(parse_bytes("4096"), Some(4096));
+        assert_eq!(parse_bytes("64MiB"), Some(64 << 20));
+        assert_eq!(parse_bytes("2g"), Some(2 << 30));
+        assert_eq!(parse_bytes("lots"), None);
+        assert_eq!(parse_bytes(""), None);
+    }
+
+    #[test]
+    fn variables_override_and_nonsense_does_not() {
+        let config = Config::default().with_env(|name| {
+            let value = match name {
+                "HODO" => "0",
+                "HODO_MAX_DEPTH" => "many",
+                "HODO_CPU" => "syscall",
+                "HODO_DIR" => "",
+                _ => return None,
+            };
+            Some(value.into())
+        });
+        assert!(!config.enabled);
+        assert_eq!(config.max_depth, 64);
+        assert_eq!(config.cpu_time, Some(CpuMethod::Syscall));
+        assert_eq!(config.dir, None);
+    }
+}

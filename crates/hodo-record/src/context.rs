@@ -1,0 +1,237 @@
+//! Making a scope current that was opened elsewhere: on another thread, or in a suspended future.
+//!
+//! A *stand-in* slot takes its place on the thread's stack. It carries the scope's id, so that
+//! scopes opened inside get the right parent, and is never recorded.
+
+use crate::attach::{attached, existing};
+use crate::handle::Begun;
+use crate::process::Process;
+use crate::scope::{add_slots, bypass};
+use crate::thread::Thread;
+use hodo_format::arena::Slot;
+use hodo_format::record::{Head, Kind, flag};
+use std::sync::atomic::Ordering;
+
+/// A scope made current; to be given back to [`leave`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Entered {
+    stand_in: *mut Slot,
+    thread: *mut Thread,
+    before: *mut Slot,
+    depth: u32,
+    unrecorded: u32,
+}
+
+impl Entered {
+    /// Nothing was made current.
+    pub const INERT: Entered = Entered {
+        stand_in: std::ptr::null_mut(),
+        thread: std::ptr::null_mut(),
+        before: std::ptr::null_mut(),
+        depth: 0,
+        unrecorded: 0,
+    };
+}
+
+/// A future's stack while the future is not being polled; scopes are open on it.
+#[derive(Debug)]
+pub struct Suspended {
+    top: *mut Slot,
+    stand_in: *mut Slot,
+    process: u64,
+    number: u32,
+    depth: u32,
+    unrecorded: u32,
+    next: *mut Suspended,
+}
+
+/// Whether a slot is a scope to be recorded, not a stand-in.
+///
+/// # Safety
+/// `slot` points at a slot.
+pub unsafe fn is_span(slot: *mut Slot) -> bool {
+    // SAFETY: by the contract.
+    Head::from_word(unsafe { (*slot).head }).kind == Kind::Span as u8
+}
+
+/// Makes `begun` the current scope of the calling thread.
+pub fn enter(begun: Begun) -> Entered {
+    if begun.id == 0 {
+        return Entered::INERT;
+    }
+    let Some((this, process)) = attached() else { return Entered::INERT };
+    // SAFETY: `attached` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    let Some(stand_in) = stand_in(thread, process, begun.id) else { return Entered::INERT };
+    let entered = Entered {
+        stand_in,
+        thread: this,
+        before: thread.current,
+        depth: thread.depth,
+        unrecorded: thread.unrecorded,
+    };
+    thread.current = stand_in;
+    (thread.depth, thread.unrecorded) = (begun.depth, 0);
+    entered
+}
+
+fn stand_in(thread: &mut Thread, process: &Process, id: u64) -> Option<*mut Slot> {
+    if thread.free.is_null() && !add_slots(thread, process) {
+        return None;
+    }
+    let slot = thread.free;
+    let head = Head { kind: Kind::Pad as u8, units: 1, flags: 0, name: 0 };
+    // SAFETY: the slot comes from this thread's free list. The kind goes first: a reader takes a
+    // slot with an id for an open scope unless its kind says otherwise.
+    unsafe {
+        thread.free = (*slot).up;
+        (*slot).head = head.word();
+        (*slot).up = thread.current;
+        (*slot).overhead = 0;
+        (*slot).id.store(id, Ordering::Release);
+    }
+    Some(slot)
+}
+
+/// Undoes [`enter`] on the same thread, also when scopes inside are still open.
+pub fn leave(entered: Entered) {
+    let Some(thread) = same_thread(&entered) else { return };
+    let slot = entered.stand_in;
+    // SAFETY: the stand-in and what stands on it are slots of this thread.
+    unsafe {
+        if thread.current == slot {
+            thread.current = (*slot).up;
+            (thread.depth, thread.unrecorded) = (entered.depth, entered.unrecorded);
+        } else if bypass(thread.current, slot) {
+            thread.header().out_of_order.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    thread.release(slot);
+}
+
+fn same_thread(entered: &Entered) -> Option<&'static mut Thread> {
+    if entered.stand_in.is_null() {
+        return None;
+    }
+    let (this, process) = existing()?;
+    let same = this == entered.thread && process.arena.holds(entered.stand_in.cast());
+    // SAFETY: `existing` gave this thread's own state; states are never unmapped.
+    same.then(|| unsafe { &mut *this })
+}
+
+/// Makes a future's scope current for one poll, with the scopes that were open in it.
+pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
+    let Some(stack) = suspended.take() else { return enter(begun) };
+    let Some((this, process)) = attached() else { return Entered::INERT };
+    // SAFETY: `attached` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    forget_suspended(thread, &stack);
+    if stack.process != process.identity.process || stack.number != thread.number {
+        return enter(begun);
+    }
+    let entered = Entered {
+        stand_in: stack.stand_in,
+        thread: this,
+        before: thread.current,
+        depth: thread.depth,
+        unrecorded: thread.unrecorded,
+    };
+    thread.current = stack.top;
+    (thread.depth, thread.unrecorded) = (stack.depth, stack.unrecorded);
+    entered
+}
+
+/// Ends one poll: what was current before is current again; scopes still open stay with the future.
+pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
+    let Some(thread) = same_thread(&entered) else { return };
+    if thread.current == entered.stand_in {
+        thread.release(entered.stand_in);
+    } else if on_stack(thread.current, entered.stand_in) {
+        let (this, process) = (std::ptr::from_mut(thread), thread.process);
+        flag_suspended(thread.current, entered.stand_in);
+        let mut stack = Box::new(Suspended {
+            top: thread.current,
+            stand_in: entered.stand_in,
+            process,
+            number: thread.number,
+            depth: thread.depth,
+            unrecorded: thread.unrecorded,
+            next: thread.suspended,
+        });
+        // SAFETY: this thread's own state; the box's address stays as it moves.
+        unsafe { (*this).suspended = &raw mut *stack };
+        *suspended = Some(stack);
+    }
+    thread.current = entered.before;
+    (thread.depth, thread.unrecorded) = (entered.depth, entered.unrecorded);
+}
+
+fn on_stack(top: *mut Slot, slot: *mut Slot) -> bool {
+    let mut at = top;
+    while !at.is_null() && at != slot {
+        // SAFETY: a stack's slots point at each other, ending in null at the root.
+        at = unsafe { (*at).up };
+    }
+    at == slot
+}
+
+/// The CPU time of a scope that waits is not its thread's: say so.
+fn flag_suspended(top: *mut Slot, stand_in: *mut Slot) {
+    let mut slot = top;
+    while slot != stand_in {
+        // SAFETY: `on_stack` found the stand-in below the top.
+        unsafe {
+            let mut head = Head::from_word((*slot).head);
+            head.flags = (head.flags & !flag::CPU_MASK) | flag::CPU_SUSPENDED;
+            (*slot).head = head.word();
+            slot = (*slot).up;
+        }
+    }
+}
+
+/// Lets go of a future's stack: called before its memory goes.
+pub fn drop_suspended(suspended: &mut Option<Box<Suspended>>) {
+    let Some(stack) = suspended.take() else { return };
+    let Some((this, process)) = existing() else { return };
+    // SAFETY: `existing` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    if stack.process == process.identity.process && stack.number == thread.number {
+        forget_suspended(thread, &stack);
+        thread.release(stack.stand_in);
+    }
+}
+
+fn forget_suspended(thread: &mut Thread, stack: &Suspended) {
+    let mut link = &raw mut thread.suspended;
+    // SAFETY: the list holds boxes that are alive: each leaves it before it is dropped.
+    unsafe {
+        while !(*link).is_null() {
+            if std::ptr::eq(*link, stack) {
+                *link = stack.next;
+                return;
+            }
+            link = &raw mut (**link).next;
+        }
+    }
+}
+
+/// Takes a slot out of whichever suspended stack holds it.
+pub fn unlink_suspended(thread: &mut Thread, slot: *mut Slot) {
+    let mut stack = thread.suspended;
+    // SAFETY: as in `forget_suspended`; the slots of a suspended stack are this thread's.
+    unsafe {
+        while !stack.is_null() {
+            if (*stack).top == slot {
+                (*stack).top = (*slot).up;
+                (*stack).depth = (*stack).depth.saturating_sub(1);
+                return;
+            }
+            if bypass((*stack).top, slot) {
+                (*stack).depth = (*stack).depth.saturating_sub(1);
+                return;
+            }
+            stack = (*stack).next;
+        }
+    }
+}

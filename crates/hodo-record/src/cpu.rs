@@ -1,0 +1,175 @@
+//! Thread CPU time for almost nothing.
+//!
+//! While a thread has not been scheduled out, its CPU time grows as the counter does. So a thread
+//! keeps `offset = cpu - ticks` and re-reads the kernel's clock only when the kernel says that the
+//! thread lost the CPU, or when the last reading is older than [`RESYNC_NS`]. The kernel says so in
+//! one of two places a thread can read without a system call: the restartable-sequence field, which
+//! it clears ([`crate::rseq`]), or the sequence count of a perf event's page ([`crate::perf`]).
+
+use crate::clock::{ClockSource, Rate, nanoseconds};
+use crate::{perf, rseq};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A reading of the kernel's clock is good for so long, even if the thread kept the CPU: bounds
+/// what interrupts and a busy hypervisor can hide.
+pub const RESYNC_NS: u64 = 2_000_000;
+/// With no way to see a switch, the kernel's clock is read at most once in so long.
+pub const SYSCALL_NS: u64 = 20_000;
+
+/// How thread CPU time is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuMethod {
+    /// The kernel clears the thread's restartable-sequence field when it is scheduled out.
+    Rseq,
+    /// The kernel moves the sequence count of a perf event's page.
+    Perf,
+    /// The kernel's thread clock, read at most once in 20 µs.
+    Syscall,
+    /// Not at all.
+    Off,
+}
+
+impl CpuMethod {
+    /// The word used in health and in `HODO_CPU`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CpuMethod::Rseq => "rseq",
+            CpuMethod::Perf => "perf",
+            CpuMethod::Syscall => "syscall",
+            CpuMethod::Off => "off",
+        }
+    }
+
+    /// The method for a word of `HODO_CPU`; `None` for "auto" and unknown words.
+    pub fn from_name(name: &str) -> Option<CpuMethod> {
+        [CpuMethod::Rseq, CpuMethod::Perf, CpuMethod::Syscall, CpuMethod::Off]
+            .into_iter()
+            .find(|method| method.name() == name)
+    }
+
+    /// Whether the method works here; tested, not assumed.
+    pub fn works(self) -> Result<(), String> {
+        match self {
+            CpuMethod::Rseq => rseq::self_test(),
+            CpuMethod::Perf => perf::self_test(),
+            CpuMethod::Syscall | CpuMethod::Off => Ok(()),
+        }
+    }
+}
+
+/// The cheapest method that works, or the wished one if it does; with the reasons against others.
+pub fn choose(wish: Option<CpuMethod>) -> (CpuMethod, Vec<String>) {
+    let order = [CpuMethod::Rseq, CpuMethod::Perf, CpuMethod::Syscall];
+    let tries = wish.into_iter().chain(order);
+    let mut reasons = Vec::new();
+    for method in tries {
+        match method.works() {
+            Ok(()) => return (method, reasons),
+            Err(why) => reasons.push(format!("{}: {why}", method.name())),
+        }
+    }
+    (CpuMethod::Syscall, reasons)
+}
+
+/// A word that always differs from [`NEVER_ARMED`]: "read the kernel's clock".
+static ALWAYS_STALE: AtomicU64 = AtomicU64::new(0);
+const NEVER_ARMED: u64 = 1;
+
+/// What a thread compares to know that its offset still holds. Part of the thread's C layout.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CpuWatch {
+    /// The word the kernel changes when the thread is scheduled out.
+    pub watch: *const AtomicU64,
+    /// What it holds while the thread keeps the CPU.
+    pub armed: u64,
+    /// Ticks at the last reading of the kernel's clock.
+    pub base: u64,
+    /// Ticks for which a reading is good.
+    pub limit: u64,
+    /// CPU ticks = ticks + offset.
+    pub offset: u64,
+}
+
+impl CpuWatch {
+    /// A watch that is always stale, until the thread is set up.
+    pub const fn stale() -> CpuWatch {
+        CpuWatch { watch: &ALWAYS_STALE, armed: NEVER_ARMED, base: 0, limit: 0, offset: 0 }
+    }
+
+    /// Whether the offset holds at `now`, read just before.
+    #[inline(always)]
+    pub fn holds(&self, now: u64) -> bool {
+        // SAFETY: `watch` points at this thread's rseq field, its perf page, or a static.
+        let seen = unsafe { (*self.watch).load(Ordering::Relaxed) };
+        (seen == self.armed) & (now.wrapping_sub(self.base) < self.limit)
+    }
+}
+
+/// The setting up and re-reading of a thread's [`CpuWatch`].
+#[derive(Debug)]
+pub struct CpuClock {
+    method: CpuMethod,
+    page: Option<perf::Page>,
+}
+
+impl CpuClock {
+    /// A clock for the calling thread; falls back to system calls if the method fails for it.
+    pub fn attach(method: CpuMethod) -> CpuClock {
+        match method {
+            CpuMethod::Perf => match perf::Page::open() {
+                Ok(page) => CpuClock { method, page: Some(page) },
+                Err(_) => CpuClock { method: CpuMethod::Syscall, page: None },
+            },
+            CpuMethod::Rseq if rseq::field().is_none() => {
+                CpuClock { method: CpuMethod::Syscall, page: None }
+            }
+            _ => CpuClock { method, page: None },
+        }
+    }
+
+    /// Reads the kernel's clock, arms the watch, and returns the thread's CPU ticks and whether a
+    /// system call was made.
+    pub fn resync(
+        &self,
+        watch: &mut CpuWatch,
+        now: u64,
+        source: ClockSource,
+        rate: &Rate,
+    ) -> (u64, bool) {
+        let fresh = now.wrapping_sub(watch.base) < watch.limit;
+        if self.method == CpuMethod::Syscall && fresh {
+            return (now.wrapping_add(watch.offset), false);
+        }
+        if self.method == CpuMethod::Off {
+            // Nothing to read: the watch holds for ever, and spans say that CPU time is off.
+            (watch.watch, watch.armed, watch.base, watch.limit) = (&ALWAYS_STALE, 0, 0, u64::MAX);
+            return (now, false);
+        }
+        self.arm(watch);
+        let cpu = rate.ticks(nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID));
+        watch.base = source.now();
+        watch.offset = cpu.wrapping_sub(watch.base);
+        let good_for = if self.method == CpuMethod::Syscall { SYSCALL_NS } else { RESYNC_NS };
+        watch.limit = rate.ticks(good_for);
+        (cpu, true)
+    }
+
+    /// Arms before the clock is read: a switch in between makes the watch stale, never wrong.
+    fn arm(&self, watch: &mut CpuWatch) {
+        match (self.method, &self.page) {
+            (CpuMethod::Rseq, _) => {
+                if let Some(field) = rseq::field() {
+                    watch.watch = field;
+                    watch.armed = rseq::arm(field);
+                }
+            }
+            (CpuMethod::Perf, Some(page)) => {
+                watch.watch = page.sequence();
+                // SAFETY: the page stays mapped for as long as `self` lives.
+                watch.armed = unsafe { (*watch.watch).load(Ordering::Acquire) };
+            }
+            _ => {}
+        }
+    }
+}

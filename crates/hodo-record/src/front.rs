@@ -1,0 +1,305 @@
+//! The recording API that languages build on: scopes, attributes, marks, numbers.
+//!
+//! Each copy of hodo has its own front. The fast path works on the thread's state; everything else
+//! goes through the table of the copy that records.
+
+use crate::attr::{JSON, Raw, TEXT};
+use crate::rendezvous::{is_on, table};
+use crate::thread::{LAYOUT_VERSION, Opened, Thread, span_head};
+use hodo_format::arena::Slot;
+use hodo_format::record::{code, flag};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+std::thread_local! {
+    /// The calling thread's state, as far as this copy knows it.
+    pub(crate) static THREAD: Cell<*mut Thread> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// The full id of a scope: unique across processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ScopeId {
+    /// Random half, the same for every scope of a process.
+    pub process: u64,
+    /// Thread and sequence.
+    pub span: u64,
+}
+
+impl std::fmt::Display for ScopeId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}{:016x}", self.process, self.span)
+    }
+}
+
+/// A string that is interned once: a static beside each use of a name.
+#[derive(Debug)]
+pub struct Site {
+    text: &'static str,
+    id: AtomicU32,
+}
+
+impl Site {
+    /// A place where `text` is used.
+    pub const fn new(text: &'static str) -> Site {
+        Site { text, id: AtomicU32::new(0) }
+    }
+
+    /// The string's id; 0 while no recorder is on.
+    #[inline(always)]
+    pub fn id(&self) -> u32 {
+        let id = self.id.load(Ordering::Relaxed);
+        if id != 0 || !is_on() { id } else { self.intern() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn intern(&self) -> u32 {
+        let id = intern(self.text);
+        self.id.store(id, Ordering::Relaxed);
+        id
+    }
+}
+
+/// The id of a string; 0 while no recorder is on.
+pub fn intern(text: &str) -> u32 {
+    // SAFETY: the bytes are those of a str.
+    table().map_or(0, |table| unsafe { (table.intern)(text.as_ptr(), text.len()) })
+}
+
+/// A value of an attribute or a mark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A whole number.
+    I64(i64),
+    /// A float; NaN and infinities are kept.
+    F64(f64),
+    /// True or false.
+    Bool(bool),
+    /// An interned string.
+    Name(u32),
+    /// Text.
+    Text(&'a str),
+    /// A JSON document.
+    Json(&'a str),
+}
+
+impl Value<'_> {
+    #[inline(always)]
+    fn raw(&self, key: u32) -> Raw {
+        let (code, word, len) = match *self {
+            Value::I64(v) => (u32::from(code::I64), v as u64, 0),
+            Value::F64(v) => (u32::from(code::F64), v.to_bits(), 0),
+            Value::Bool(v) => (u32::from(code::BOOL), u64::from(v), 0),
+            Value::Name(v) => (u32::from(code::NAME), u64::from(v), 0),
+            Value::Text(v) => (TEXT, v.as_ptr() as u64, v.len()),
+            Value::Json(v) => (JSON, v.as_ptr() as u64, v.len()),
+        };
+        Raw { code, key, word, len }
+    }
+}
+
+macro_rules! from_number {
+    ($($from:ty => $variant:ident as $to:ty),* $(,)?) => {$(
+        impl From<$from> for Value<'_> {
+            #[inline(always)]
+            fn from(value: $from) -> Self {
+                Value::$variant(value as $to)
+            }
+        }
+    )*};
+}
+
+from_number! {
+    i8 => I64 as i64, i16 => I64 as i64, i32 => I64 as i64, i64 => I64 as i64, isize => I64 as i64,
+    u8 => I64 as i64, u16 => I64 as i64, u32 => I64 as i64,
+    f32 => F64 as f64, f64 => F64 as f64, bool => Bool as bool,
+}
+
+/// Numbers past `i64::MAX` are kept as floats: near, and of the right size.
+impl From<u64> for Value<'_> {
+    #[inline(always)]
+    fn from(value: u64) -> Self {
+        i64::try_from(value).map_or(Value::F64(value as f64), Value::I64)
+    }
+}
+
+impl From<usize> for Value<'_> {
+    #[inline(always)]
+    fn from(value: usize) -> Self {
+        Value::from(value as u64)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Value::Text(value)
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(value: &'a String) -> Self {
+        Value::Text(value)
+    }
+}
+
+/// Reads the CPU clock through the copy that records.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn resync(thread: *mut Thread, now: u64) -> u64 {
+    // SAFETY: callers pass their own thread's state.
+    table().map_or(now, |table| unsafe { (table.resync)(thread, now) })
+}
+
+/// An open scope; closes when dropped. Bound to its thread.
+#[derive(Debug)]
+pub struct Scope {
+    opened: Opened,
+    failed: bool,
+    not_send: PhantomData<*mut ()>,
+}
+
+/// Opens a scope.
+#[inline(always)]
+pub fn open(name: u32) -> Scope {
+    open_with(name, 0, None)
+}
+
+/// Opens a scope with [`flag`] bits and an index.
+#[inline(always)]
+pub fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
+    let flags = flags | if index.is_some() { flag::HAS_INDEX } else { 0 };
+    let head = span_head(name, flags);
+    let index = index.unwrap_or(0);
+    let thread = THREAD.get();
+    let opened = if thread.is_null() {
+        if is_on() { open_slowly(head, index) } else { Opened::INERT }
+    } else {
+        // SAFETY: the state is the calling thread's own.
+        match unsafe { Thread::open(thread, head, index) } {
+            Some(opened) => opened,
+            None => open_slowly(head, index),
+        }
+    };
+    Scope { opened, failed: false, not_send: PhantomData }
+}
+
+#[cold]
+#[inline(never)]
+fn open_slowly(head: u64, index: i64) -> Opened {
+    let Some(table) = table() else { return Opened::INERT };
+    let opened = (table.open)(head, index);
+    THREAD.set((table.thread)(LAYOUT_VERSION));
+    opened
+}
+
+#[cold]
+#[inline(never)]
+fn close_slowly(slot: *mut Slot, id: u64, failed: bool) {
+    if let Some(table) = table() {
+        (table.close)(slot, id, failed);
+    }
+}
+
+impl Scope {
+    /// A scope that records nothing.
+    pub const fn inert() -> Scope {
+        Scope { opened: Opened::INERT, failed: false, not_send: PhantomData }
+    }
+
+    /// Whether it is being recorded: a recorder is on and it is not too deep.
+    #[inline(always)]
+    pub fn is_recorded(&self) -> bool {
+        self.opened.id != 0
+    }
+
+    /// Sets an attribute.
+    #[inline]
+    pub fn set(&self, key: u32, value: Value<'_>) {
+        self.set_all([(key, value)]);
+    }
+
+    /// Sets several attributes at once.
+    #[inline(always)]
+    pub fn set_all<const N: usize>(&self, values: [(u32, Value<'_>); N]) {
+        if self.is_recorded() {
+            set_on(self.opened.id, values);
+        }
+    }
+
+    /// Marks the scope as failed.
+    pub fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Its id, when it is recorded.
+    pub fn id(&self) -> Option<ScopeId> {
+        scope_id(self.opened.id)
+    }
+
+    /// Closes it now.
+    pub fn close(self) {}
+}
+
+impl Drop for Scope {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let Opened { thread, slot, id } = self.opened;
+        if slot.is_null() {
+            return;
+        }
+        // SAFETY: a scope that is not inert was opened on this thread with this state.
+        let closed = !self.failed && id != 0 && unsafe { Thread::close(thread, slot) };
+        if !closed {
+            close_slowly(slot, id, self.failed);
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn set_on<const N: usize>(span: u64, values: [(u32, Value<'_>); N]) {
+    let raw = values.map(|(key, value)| value.raw(key));
+    set_raw(span, &raw);
+}
+
+#[inline(never)]
+fn set_raw(span: u64, values: &[Raw]) {
+    if let Some(table) = table() {
+        // SAFETY: the values borrow their texts until the call returns.
+        unsafe { (table.set)(span, values.as_ptr(), values.len()) };
+    }
+}
+
+pub(crate) fn scope_id(span: u64) -> Option<ScopeId> {
+    let process = (span != 0).then(|| table().map(|table| (table.process)()))??;
+    Some(ScopeId { process, span })
+}
+
+/// Makes a mark in the current scope.
+#[inline(always)]
+pub fn mark(name: u32, value: Value<'_>, summary: bool) {
+    if is_on() {
+        mark_slowly(name, &value.raw(0), summary);
+    }
+}
+
+#[inline(never)]
+fn mark_slowly(name: u32, value: &Raw, summary: bool) {
+    if let Some(table) = table() {
+        // SAFETY: the value borrows its text until the call returns.
+        unsafe { (table.mark)(name, value, summary) };
+    }
+}
+
+/// The id of the current scope of this thread.
+pub fn current() -> Option<ScopeId> {
+    table().and_then(|table| scope_id((table.link)().id))
+}
+
+/// Variables that make a child process join this run, under the current scope.
+pub fn child_env() -> Vec<(&'static str, String)> {
+    let health = crate::health();
+    let run = health.run.map(|run| ("HODO_RUN", run.to_string_lossy().into_owned()));
+    let parent = current().map(|id| ("HODO_PARENT", id.to_string()));
+    run.into_iter().chain(parent).collect()
+}

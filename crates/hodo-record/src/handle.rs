@@ -1,0 +1,147 @@
+//! Scopes that belong to no thread: begun here, ended anywhere.
+
+use crate::arena::Purpose;
+use crate::attach::attached;
+use crate::process::Process;
+use crate::scope::charge;
+use crate::thread::span_head;
+use crate::write::{Sort, append};
+use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
+use hodo_format::record::{Head, Unit, flag};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Free slots of this sort.
+#[derive(Debug, Default)]
+pub struct Handles {
+    free: Mutex<Vec<FreeSlot>>,
+}
+
+#[derive(Debug)]
+struct FreeSlot(*mut Slot);
+// SAFETY: a free slot is owned by the list.
+unsafe impl Send for FreeSlot {}
+
+impl Handles {
+    fn take(&self, process: &Process) -> Option<*mut Slot> {
+        let mut free = crate::lock(&self.free);
+        if free.is_empty() {
+            let arena = &process.arena;
+            let slab = arena.take(Purpose::Needed, 0, 0)?;
+            for i in 0..SLAB_UNITS {
+                // SAFETY: the slab was just taken; the slot lies inside it.
+                let slot = unsafe { arena.units(slab).cast::<Slot>().add(i) };
+                // SAFETY: as above.
+                unsafe { (*slot).id.store(0, Ordering::Relaxed) };
+                free.push(FreeSlot(slot));
+            }
+            arena.slab(slab).kind.store(slab_kind::SLOTS, Ordering::Release);
+        }
+        free.pop().map(|slot| slot.0)
+    }
+
+    fn give(&self, slot: *mut Slot) {
+        crate::lock(&self.free).push(FreeSlot(slot));
+    }
+}
+
+/// A begun scope: its slot and id; the depth a scope inside it would have.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Begun {
+    /// Its slot; null when nothing is recorded.
+    pub slot: *mut Slot,
+    /// Its id, 0 when nothing is recorded.
+    pub id: u64,
+    /// Open scopes above, itself included.
+    pub depth: u32,
+}
+
+impl Begun {
+    /// A handle that records nothing.
+    pub const INERT: Begun = Begun { slot: std::ptr::null_mut(), id: 0, depth: 0 };
+}
+
+/// Marks a slot whose scope somebody is ending; ends race, one wins.
+const CLAIMED: *mut Slot = 1 as *mut Slot;
+
+fn claim_word(slot: *mut Slot) -> &'static AtomicPtr<Slot> {
+    // SAFETY: the slot lies in the arena, which is never unmapped; for shared slots `up` is only
+    // ever touched through this.
+    unsafe { AtomicPtr::from_ptr(&raw mut (*slot).up) }
+}
+
+/// Begins a scope under the calling thread's current one; it does not become current.
+pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
+    let Some((this, process)) = attached() else {
+        crate::process::count_unattached(Sort::Span);
+        return Begun::INERT;
+    };
+    process.pump.ensure_running(process);
+    // SAFETY: `attached` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    if thread.depth >= thread.max_depth {
+        thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
+        process.warn_depth(thread.max_depth);
+        return Begun::INERT;
+    }
+    let Some(slot) = process.handles.take(process) else {
+        crate::write::lose(thread, Sort::Span);
+        return Begun::INERT;
+    };
+    let id = thread.next_id;
+    thread.next_id += 1;
+    charge(thread.current, thread.scope_cost.load(Ordering::Relaxed));
+    // SAFETY: the slot is ours until its id is stored.
+    unsafe {
+        (*slot).head = span_head(name, flags | flag::CPU_OTHER_THREAD);
+        (*slot).parent = thread.current_id().0;
+        (*slot).cpu = 0;
+        (*slot).index = index;
+        (*slot).overhead = 0;
+        claim_word(slot).store(std::ptr::null_mut(), Ordering::Relaxed);
+        (*slot).start = process.clock.now();
+        (*slot).id.store(id, Ordering::Release);
+    }
+    Begun { slot, id, depth: thread.depth + 1 }
+}
+
+/// Ends a begun scope, from any thread; a second end does nothing and is counted.
+pub fn end(begun: Begun, flags: u16) {
+    let Some((this, process)) = attached() else { return };
+    let slot = begun.slot;
+    if !process.arena.holds(slot.cast_const().cast()) {
+        return;
+    }
+    // SAFETY: `attached` gave this thread's own state.
+    let thread = unsafe { &mut *this };
+    let now = process.clock.now();
+    // SAFETY: inside the arena; the id tells whether the slot is still this scope's.
+    let same = unsafe { (*slot).id.load(Ordering::Acquire) } == begun.id;
+    let claimed = same
+        && claim_word(slot)
+            .compare_exchange(std::ptr::null_mut(), CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
+    if !claimed {
+        thread.header().double_closed.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: the claim makes this the slot's only user.
+    unsafe {
+        let mut head = Head::from_word((*slot).head);
+        head.flags |= flags;
+        let unit = Unit([
+            head.word(),
+            begun.id,
+            (*slot).parent,
+            (*slot).start,
+            now,
+            0,
+            (*slot).index as u64,
+            (*slot).overhead,
+        ]);
+        append(thread, process, &[unit], Sort::Span);
+        (*slot).id.store(0, Ordering::Release);
+    }
+    process.handles.give(slot);
+}

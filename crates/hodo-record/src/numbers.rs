@@ -1,0 +1,50 @@
+//! The number of the current context: per thread, from 1, also when nothing is recorded.
+
+use crate::front::THREAD;
+use crate::thread::{Thread, state};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+std::thread_local! {
+    /// Contexts entered by [`enter_new_scope`]: counted apart from recorded scopes, since they
+    /// work before a recorder is started and outlive it.
+    static ENTERED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The number of the innermost context of this thread: 1 outside every scope, one more inside each
+/// scope and each [`enter_new_scope`].
+pub fn current_scope_id() -> u64 {
+    let thread = THREAD.get();
+    ENTERED.get() + live(thread).map_or(1, Thread::context_number)
+}
+
+fn live<'a>(thread: *mut Thread) -> Option<&'a Thread> {
+    // SAFETY: the state is the calling thread's own, and states are never unmapped.
+    let thread = unsafe { thread.as_ref() }?;
+    let on = matches!(thread.state.load(Ordering::Relaxed), state::READY | state::SLOW);
+    on.then_some(thread)
+}
+
+/// A numbered context that records nothing; left when dropped.
+#[derive(Debug)]
+pub struct NewScope {
+    not_send: PhantomData<*mut ()>,
+}
+
+/// Enters a new context: adds one to [`current_scope_id`] until dropped.
+pub fn enter_new_scope() -> NewScope {
+    ENTERED.set(ENTERED.get() + 1);
+    NewScope { not_send: PhantomData }
+}
+
+impl Drop for NewScope {
+    fn drop(&mut self) {
+        ENTERED.set(ENTERED.get().saturating_sub(1));
+    }
+}
+
+/// Takes the contexts entered so far aside, so that a future has its own count.
+pub(crate) fn swap_entered(entered: u64) -> u64 {
+    ENTERED.replace(entered)
+}

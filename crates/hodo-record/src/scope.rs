@@ -1,0 +1,232 @@
+//! Opening and closing when something unusual has to be done: the first scope of a thread, a scope
+//! past the depth limit, out of order, after a fork, a full segment.
+
+use crate::arena::Purpose;
+use crate::attach::attached;
+use crate::process::Process;
+use crate::thread::{DROPPED, Opened, Thread, state};
+use crate::write::{Sort, append, lose};
+use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
+use hodo_format::record::{Head, SpanId, Unit, flag};
+use std::sync::atomic::Ordering;
+
+/// In the head of an open slot only: the thread was already panicking when the scope opened.
+const OPENED_IN_PANIC: u16 = 1 << 15;
+
+/// Reads the kernel's CPU clock and arms the watch again; returns CPU ticks at `now`.
+#[cold]
+pub fn resync(thread: &mut Thread, now: u64) -> u64 {
+    let Some(process) = crate::process::current() else { return now };
+    let Some(clock) = thread.clock.take() else { return now };
+    let (cpu, called) = clock.resync(&mut thread.cpu, now, process.clock, &process.rate());
+    thread.clock = Some(clock);
+    if called {
+        thread.header().cpu_syscalls.fetch_add(1, Ordering::Relaxed);
+    }
+    cpu
+}
+
+fn cpu_now(thread: &mut Thread, now: u64) -> u64 {
+    if thread.cpu.holds(now) { now.wrapping_add(thread.cpu.offset) } else { resync(thread, now) }
+}
+
+/// Opens a scope on the calling thread, whatever its state.
+pub fn open(head: u64, index: i64) -> Opened {
+    let Some((this, process)) = attached() else {
+        crate::process::count_unattached(Sort::Span);
+        return Opened::INERT;
+    };
+    process.pump.ensure_running(process);
+    // SAFETY: `attached` gave this thread's own state, and nothing else of it runs meanwhile.
+    let thread = unsafe { &mut *this };
+    if thread.depth >= thread.max_depth {
+        thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
+        process.warn_depth(thread.max_depth);
+        return dropped(thread);
+    }
+    if thread.free.is_null() && !add_slots(thread, process) {
+        lose(thread, Sort::Span);
+        return dropped(thread);
+    }
+    let slot = thread.free;
+    let mut head = head;
+    if process.cpu_is_off() {
+        head |= u64::from(flag::CPU_OFF) << 16;
+    }
+    if std::thread::panicking() {
+        head |= u64::from(OPENED_IN_PANIC) << 16;
+    }
+    let id = push(thread, slot, head, index, process);
+    Opened { thread: this, slot, id }
+}
+
+/// A scope that counts as a context but is not recorded.
+fn dropped(thread: &mut Thread) -> Opened {
+    thread.unrecorded += 1;
+    Opened { thread, slot: DROPPED, id: 0 }
+}
+
+fn push(thread: &mut Thread, slot: *mut Slot, head: u64, index: i64, process: &Process) -> u64 {
+    let id = thread.next_id;
+    thread.next_id += 1;
+    thread.depth += 1;
+    let now = process.clock.now();
+    let cpu = cpu_now(thread, now);
+    // SAFETY: the slot comes from this thread's free list; the parent is an open slot or the root.
+    unsafe {
+        thread.free = (*slot).up;
+        (*slot).head = head;
+        (*slot).parent = thread.current_id().0;
+        (*slot).up = thread.current;
+        (*slot).start = now;
+        (*slot).cpu = cpu;
+        (*slot).index = index;
+        (*slot).overhead = 0;
+        (*slot).id.store(id, Ordering::Release);
+    }
+    thread.current = slot;
+    id
+}
+
+/// Takes a slab of slots for a thread that has more scopes open than its own slab holds.
+pub fn add_slots(thread: &mut Thread, process: &Process) -> bool {
+    let arena = &process.arena;
+    let Some(slab) = arena.take(Purpose::Needed, thread.number, 0) else { return false };
+    let slots = arena.units(slab).cast::<Slot>();
+    link_slots(thread, slots, SLAB_UNITS);
+    arena.slab(slab).kind.store(slab_kind::THREAD_SLOTS, Ordering::Release);
+    thread.slot_slabs.push(slab);
+    true
+}
+
+/// Puts `count` slots on the thread's free list, the first on top.
+pub fn link_slots(thread: &mut Thread, slots: *mut Slot, count: usize) {
+    for i in (0..count).rev() {
+        // SAFETY: the caller gives the address of `count` slots that are the thread's alone.
+        thread.release(unsafe { slots.add(i) });
+    }
+}
+
+/// Closes a scope: that one or nothing, never another.
+pub fn close(slot: *mut Slot, id: u64, failed: bool) {
+    let Some((this, process)) = crate::attach::existing() else { return };
+    // SAFETY: as in `open`.
+    let thread = unsafe { &mut *this };
+    if slot == DROPPED {
+        thread.unrecorded = thread.unrecorded.saturating_sub(1);
+        return;
+    }
+    let now = process.clock.now();
+    // A slot of another arena belongs to the process before a fork or before a restart: not ours.
+    if !process.arena.holds(slot.cast()) {
+        return;
+    }
+    if SpanId(id).thread() != thread.number {
+        thread.header().wrong_thread.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: inside the arena, and a slot of this thread by its id.
+    if unsafe { (*slot).id.load(Ordering::Relaxed) } != id {
+        thread.header().double_closed.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    let mut flags = if unlink(thread, slot) { 0 } else { flag::OUT_OF_ORDER };
+    if failed || fails_by_panic(slot) {
+        flags |= flag::FAILED;
+    }
+    finish(thread, process, slot, now, flags);
+}
+
+/// Whether a panic that began inside the scope is leaving it.
+fn fails_by_panic(slot: *mut Slot) -> bool {
+    // SAFETY: the caller has checked the slot.
+    let head = Head::from_word(unsafe { (*slot).head });
+    std::thread::panicking() && head.flags & OPENED_IN_PANIC == 0
+}
+
+/// Takes a slot out of the stack it is in. True when it was the innermost, as it should be.
+pub fn unlink(thread: &mut Thread, slot: *mut Slot) -> bool {
+    // SAFETY: `slot` is open and in this thread's arena slab, so are the slots above it.
+    unsafe {
+        thread.depth = thread.depth.saturating_sub(1);
+        if thread.current == slot {
+            thread.current = (*slot).up;
+            return true;
+        }
+        if !bypass(thread.current, slot) {
+            crate::context::unlink_suspended(thread, slot);
+        }
+        thread.header().out_of_order.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+/// Makes the slot opened inside `slot` continue with the one around it.
+///
+/// # Safety
+/// `top` is null or the top of a stack of open slots.
+pub unsafe fn bypass(top: *mut Slot, slot: *mut Slot) -> bool {
+    let mut inner = top;
+    // SAFETY: by the contract each `up` is null or points at a slot.
+    unsafe {
+        while !inner.is_null() {
+            if (*inner).up == slot {
+                (*inner).up = (*slot).up;
+                return true;
+            }
+            inner = (*inner).up;
+        }
+    }
+    false
+}
+
+/// Writes the span of an unlinked slot and frees it.
+pub fn finish(thread: &mut Thread, process: &Process, slot: *mut Slot, now: u64, flags: u16) {
+    let cpu_end = cpu_now(thread, now);
+    // SAFETY: the slot is this thread's, open, and no longer on a stack.
+    unsafe {
+        let mut head = Head::from_word((*slot).head);
+        head.flags = (head.flags & !OPENED_IN_PANIC) | flags;
+        let cpu = if head.flags & flag::CPU_MASK != 0 { 0 } else { cpu_end.wrapping_sub((*slot).cpu) };
+        let overhead = (*slot).overhead;
+        let unit = Unit([
+            head.word(),
+            (*slot).id.load(Ordering::Relaxed),
+            (*slot).parent,
+            (*slot).start,
+            now,
+            cpu,
+            (*slot).index as u64,
+            overhead,
+        ]);
+        append(thread, process, &[unit], Sort::Span);
+        let up = (*slot).up;
+        if !up.is_null() {
+            (*up).overhead += overhead + thread.scope_cost.load(Ordering::Relaxed);
+        }
+    }
+    thread.release(slot);
+}
+
+/// Adds what a record cost to the scope it was made in.
+pub fn charge(slot: *mut Slot, ticks: u64) {
+    // SAFETY: callers pass the current slot of their own thread, or the root.
+    unsafe { (*slot).overhead += ticks };
+}
+
+/// Sets every thread's state, so that its next open or close sees it.
+pub fn set_states(process: &Process, from: u32, to: u32) {
+    for &thread in crate::lock(&process.live).iter() {
+        // SAFETY: threads leave this list, under its lock, before their state is reused.
+        let word = unsafe { &(*thread.0).state };
+        let _ = word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// The state of a thread of `process` in which its scopes are recorded.
+pub fn recording_state(process: &Process) -> u32 {
+    match process.clock {
+        crate::clock::ClockSource::Counter if !process.cpu_is_off() => state::READY,
+        _ => state::SLOW,
+    }
+}

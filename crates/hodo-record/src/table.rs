@@ -1,0 +1,230 @@
+//! The functions every copy of hodo in a process calls in the one copy that records.
+
+use crate::attr::Raw;
+use crate::context::{Entered, Suspended};
+use crate::handle::Begun;
+use crate::health::Numbers;
+use crate::thread::{LAYOUT_VERSION, Opened, Thread};
+use crate::{attach, attr, context, guarded, handle, process, scope};
+use hodo_format::arena::Slot;
+use hodo_format::record::SpanId;
+use std::time::Duration;
+
+/// Version of the table: functions are only ever added at its end.
+pub const TABLE_VERSION: u32 = 1;
+
+/// The table. Its functions are safe at any time: before the start, after the end, in a child.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Table {
+    /// [`TABLE_VERSION`] of the copy that records.
+    pub version: u32,
+    /// Bytes of its table.
+    pub size: u32,
+    /// The calling thread's state, or null if off or if the layout version is not known.
+    pub thread: extern "C" fn(u32) -> *mut Thread,
+    /// Opens a scope: head of the span, index.
+    pub open: extern "C" fn(u64, i64) -> Opened,
+    /// Closes a scope: slot, id, whether it failed.
+    pub close: extern "C" fn(*mut Slot, u64, bool),
+    /// Reads the CPU clock at the given ticks.
+    pub resync: unsafe extern "C" fn(*mut Thread, u64) -> u64,
+    /// The id of a string.
+    pub intern: unsafe extern "C" fn(*const u8, usize) -> u32,
+    /// Begins a scope that belongs to no thread: name, flags, index.
+    pub begin: extern "C" fn(u32, u16, i64) -> Begun,
+    /// Ends it, with more flags.
+    pub end: extern "C" fn(Begun, u16),
+    /// The calling thread's current scope, as something to enter elsewhere.
+    pub link: extern "C" fn() -> Begun,
+    /// Makes a scope current on the calling thread.
+    pub enter: extern "C" fn(Begun) -> Entered,
+    /// Undoes `enter`.
+    pub leave: extern "C" fn(Entered),
+    /// Enters a future's scope for one poll.
+    pub resume: unsafe extern "C" fn(Begun, *mut *mut Suspended) -> Entered,
+    /// Ends the poll.
+    pub suspend: unsafe extern "C" fn(Entered, *mut *mut Suspended),
+    /// Frees what a future that is dropped has suspended.
+    pub drop_suspended: unsafe extern "C" fn(*mut *mut Suspended),
+    /// Sets attributes of a span.
+    pub set: unsafe extern "C" fn(u64, *const Raw, usize),
+    /// Makes a mark: name, value, whether a summary.
+    pub mark: unsafe extern "C" fn(u32, *const Raw, bool),
+    /// Random half of this process's ids; 0 when off.
+    pub process: extern "C" fn() -> u64,
+    /// Writes everything: 0 done, 1 timed out, 2 failed, 3 off.
+    pub flush: extern "C" fn(u64) -> u32,
+    /// Stops the recorder; answers as `flush` does.
+    pub shutdown: extern "C" fn() -> u32,
+    /// Fills in as much of the numbers as both sides know.
+    pub health: unsafe extern "C" fn(*mut Numbers, usize),
+}
+
+/// This copy's table.
+pub static TABLE: Table = Table {
+    version: TABLE_VERSION,
+    size: size_of::<Table>() as u32,
+    thread,
+    open,
+    close,
+    resync,
+    intern,
+    begin,
+    end,
+    link,
+    enter,
+    leave,
+    resume,
+    suspend,
+    drop_suspended,
+    set,
+    mark,
+    process: process_id,
+    flush,
+    shutdown,
+    health,
+};
+
+extern "C" fn thread(version: u32) -> *mut Thread {
+    if version != LAYOUT_VERSION {
+        return std::ptr::null_mut();
+    }
+    guarded(std::ptr::null_mut(), || {
+        attach::attached().map_or(std::ptr::null_mut(), |(thread, _)| thread)
+    })
+}
+
+extern "C" fn open(head: u64, index: i64) -> Opened {
+    guarded(Opened::INERT, || scope::open(head, index))
+}
+
+extern "C" fn close(slot: *mut Slot, id: u64, failed: bool) {
+    guarded((), || scope::close(slot, id, failed));
+}
+
+/// # Safety
+/// `thread` is the calling thread's state.
+unsafe extern "C" fn resync(thread: *mut Thread, now: u64) -> u64 {
+    // SAFETY: by the contract.
+    guarded(now, || scope::resync(unsafe { &mut *thread }, now))
+}
+
+/// # Safety
+/// The bytes are those of a `str`.
+unsafe extern "C" fn intern(text: *const u8, len: usize) -> u32 {
+    guarded(0, || {
+        // SAFETY: by the contract.
+        let bytes = unsafe { std::slice::from_raw_parts(text, len) };
+        crate::names::intern(&String::from_utf8_lossy(bytes), process::current_or_child())
+    })
+}
+
+extern "C" fn begin(name: u32, flags: u16, index: i64) -> Begun {
+    guarded(Begun::INERT, || handle::begin(name, flags, index))
+}
+
+extern "C" fn end(begun: Begun, flags: u16) {
+    guarded((), || handle::end(begun, flags));
+}
+
+extern "C" fn link() -> Begun {
+    guarded(Begun::INERT, || {
+        let Some((thread, _)) = attach::existing() else { return Begun::INERT };
+        // SAFETY: this thread's own state.
+        let thread = unsafe { &*thread };
+        Begun { slot: std::ptr::null_mut(), id: thread.current_id().0, depth: thread.depth }
+    })
+}
+
+extern "C" fn enter(begun: Begun) -> Entered {
+    guarded(Entered::INERT, || context::enter(begun))
+}
+
+extern "C" fn leave(entered: Entered) {
+    guarded((), || context::leave(entered));
+}
+
+/// Runs `with` on the box that `place` points at, and puts what is left back.
+///
+/// # Safety
+/// `place` holds null or a box that an earlier call put there.
+unsafe fn with_suspended<T>(
+    place: *mut *mut Suspended,
+    with: impl FnOnce(&mut Option<Box<Suspended>>) -> T,
+) -> T {
+    // SAFETY: by the contract.
+    unsafe {
+        let mut held = (!(*place).is_null()).then(|| Box::from_raw(*place));
+        let result = with(&mut held);
+        *place = held.map_or(std::ptr::null_mut(), Box::into_raw);
+        result
+    }
+}
+
+/// # Safety
+/// As for [`with_suspended`].
+unsafe extern "C" fn resume(begun: Begun, place: *mut *mut Suspended) -> Entered {
+    guarded(Entered::INERT, || {
+        // SAFETY: by the contract.
+        unsafe { with_suspended(place, |held| context::resume(begun, held)) }
+    })
+}
+
+/// # Safety
+/// As for [`with_suspended`].
+unsafe extern "C" fn suspend(entered: Entered, place: *mut *mut Suspended) {
+    // SAFETY: by the contract.
+    guarded((), || unsafe { with_suspended(place, |held| context::suspend(entered, held)) });
+}
+
+/// # Safety
+/// As for [`with_suspended`].
+unsafe extern "C" fn drop_suspended(place: *mut *mut Suspended) {
+    // SAFETY: by the contract.
+    guarded((), || unsafe { with_suspended(place, context::drop_suspended) });
+}
+
+/// # Safety
+/// `values` points at `count` values, whose texts are live `str`s.
+unsafe extern "C" fn set(span: u64, values: *const Raw, count: usize) {
+    guarded((), || {
+        // SAFETY: by the contract.
+        unsafe { attr::set(SpanId(span), std::slice::from_raw_parts(values, count)) }
+    });
+}
+
+/// # Safety
+/// `value` points at a value, whose text is a live `str`.
+unsafe extern "C" fn mark(name: u32, value: *const Raw, summary: bool) {
+    // SAFETY: by the contract.
+    guarded((), || unsafe { attr::mark(name, &*value, summary) });
+}
+
+extern "C" fn process_id() -> u64 {
+    guarded(0, || process::current_or_child().map_or(0, |process| process.identity.process))
+}
+
+extern "C" fn flush(timeout_ms: u64) -> u32 {
+    guarded(2, || {
+        let Some(process) = process::current() else { return 3 };
+        process.flush(Duration::from_millis(timeout_ms)).code()
+    })
+}
+
+extern "C" fn shutdown() -> u32 {
+    guarded(2, || process::stop().code())
+}
+
+/// # Safety
+/// `numbers` points at `size` bytes that may be written.
+unsafe extern "C" fn health(numbers: *mut Numbers, size: usize) {
+    guarded((), || {
+        let known = Numbers::read();
+        let bytes = size.min(size_of::<Numbers>());
+        // SAFETY: by the contract; both sides share the beginning of the layout.
+        unsafe {
+            numbers.cast::<u8>().copy_from_nonoverlapping((&raw const known).cast(), bytes);
+        }
+    });
+}

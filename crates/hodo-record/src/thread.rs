@@ -1,0 +1,258 @@
+//! A thread's recording state: the versioned C layout that every language's fast path works on.
+//!
+//! It lies in private memory that the kernel wipes in a forked child, so a child finds `state` 0
+//! there and never writes into its parent's arena.
+
+use crate::cpu::{CpuClock, CpuWatch};
+use hodo_format::arena::{SlabHeader, Slot, ThreadHeader};
+use hodo_format::record::{Head, Kind, SpanId, Unit};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Version of [`Thread`]'s layout up to and including `scope_cost`.
+pub const LAYOUT_VERSION: u32 = 1;
+
+/// Values of [`Thread::state`].
+pub mod state {
+    /// Wiped by a fork, or the thread ended.
+    pub const DEAD: u32 = 0;
+    /// The fast path may run.
+    pub const READY: u32 = 1;
+    /// Every open and close takes the slow path: a slower clock, or work waits there.
+    pub const SLOW: u32 = 2;
+    /// The recorder was shut down.
+    pub const OFF: u32 = 3;
+}
+
+/// One thread's state. Only the thread itself writes it, but for `state` and `scope_cost`.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Thread {
+    /// One of [`state`].
+    pub state: AtomicU32,
+    /// Open scopes above the current one, itself included.
+    pub depth: u32,
+    /// Scopes deeper than this are not recorded.
+    pub max_depth: u32,
+    /// Numbered contexts that record nothing; part of `current_scope_id`.
+    pub unrecorded: u32,
+    /// The innermost open scope; the root slot when none is open.
+    pub current: *mut Slot,
+    /// Slots to take, linked by `up`.
+    pub free: *mut Slot,
+    /// Id of the next scope.
+    pub next_id: u64,
+    /// Where the next record goes.
+    pub cursor: *mut Unit,
+    /// End of the segment.
+    pub end: *mut Unit,
+    /// The segment's published length.
+    pub published: *const AtomicU32,
+    /// Thread CPU time.
+    pub cpu: CpuWatch,
+    /// Ticks that one open and close cost, as calibrated.
+    pub scope_cost: AtomicU64,
+
+    // Not part of the shared layout from here on.
+    /// Random id of the recorder it belongs to; 0 when wiped or ended.
+    pub(crate) process: u64,
+    pub(crate) number: u32,
+    pub(crate) slab: u32,
+    pub(crate) slot_slabs: Vec<u32>,
+    pub(crate) segment: *const SlabHeader,
+    pub(crate) header: *const ThreadHeader,
+    /// Number of the segment's first record.
+    pub(crate) first: u64,
+    /// Units of this segment that are not the first of a record.
+    pub(crate) extra_units: u32,
+    /// Records lost since the segment filled up.
+    pub(crate) gap: u64,
+    pub(crate) clock: Option<Box<CpuClock>>,
+    pub(crate) suspended: *mut crate::context::Suspended,
+    pub(crate) root: Slot,
+    pub(crate) next_free: *mut Thread,
+}
+
+/// A scope that was just opened.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Opened {
+    /// The thread's state; null when the scope is inert.
+    pub thread: *mut Thread,
+    /// Its slot, [`DROPPED`] when it is not recorded, or null when it is inert.
+    pub slot: *mut Slot,
+    /// Its id, 0 unless recorded.
+    pub id: u64,
+}
+
+/// Stands for the slot of a scope that runs but is not recorded: too deep, or no memory for it.
+pub const DROPPED: *mut Slot = 1 as *mut Slot;
+
+impl Opened {
+    /// A scope that records nothing.
+    pub const INERT: Opened =
+        Opened { thread: std::ptr::null_mut(), slot: std::ptr::null_mut(), id: 0 };
+}
+
+/// A slot that is no scope.
+pub(crate) const fn root_slot() -> Slot {
+    Slot {
+        head: 0,
+        id: AtomicU64::new(0),
+        parent: 0,
+        start: 0,
+        up: std::ptr::null_mut(),
+        cpu: 0,
+        index: 0,
+        overhead: 0,
+    }
+}
+
+/// The head of a span to be.
+#[inline(always)]
+pub(crate) const fn span_head(name: u32, flags: u16) -> u64 {
+    Head { kind: Kind::Span as u8, units: 1, flags, name }.word()
+}
+
+impl Thread {
+    /// A state that records nothing, to be filled in.
+    pub(crate) const fn blank() -> Thread {
+        Thread {
+            state: AtomicU32::new(state::DEAD),
+            depth: 0,
+            max_depth: 0,
+            unrecorded: 0,
+            current: std::ptr::null_mut(),
+            free: std::ptr::null_mut(),
+            next_id: 0,
+            cursor: std::ptr::null_mut(),
+            end: std::ptr::null_mut(),
+            published: std::ptr::null(),
+            cpu: CpuWatch::stale(),
+            scope_cost: AtomicU64::new(0),
+            process: 0,
+            number: 0,
+            slab: 0,
+            slot_slabs: Vec::new(),
+            segment: std::ptr::null(),
+            header: std::ptr::null(),
+            first: 0,
+            extra_units: 0,
+            gap: 0,
+            clock: None,
+            suspended: std::ptr::null_mut(),
+            root: root_slot(),
+            next_free: std::ptr::null_mut(),
+        }
+    }
+
+    /// Opens a scope, unless something unusual has to be done first.
+    ///
+    /// # Safety
+    /// `this` is the calling thread's state, and nothing else of it is running.
+    #[inline(always)]
+    pub unsafe fn open(this: *mut Thread, head: u64, index: i64) -> Option<Opened> {
+        // SAFETY: by the contract this thread alone uses the state; `state` READY means that the
+        // pointers in it are set, and slots point at each other or at the root.
+        unsafe {
+            let slot = (*this).free;
+            let usual = ((*this).state.load(Ordering::Relaxed) == state::READY)
+                & ((*this).depth < (*this).max_depth)
+                & !slot.is_null();
+            if !usual || std::thread::panicking() {
+                return None;
+            }
+            let parent = (*this).current;
+            let id = (*this).next_id;
+            (*this).free = (*slot).up;
+            (*this).current = slot;
+            (*this).next_id = id + 1;
+            (*this).depth += 1;
+            (*slot).head = head;
+            (*slot).parent = (*parent).id.load(Ordering::Relaxed);
+            (*slot).up = parent;
+            (*slot).index = index;
+            (*slot).overhead = 0;
+            let now = crate::clock::counter();
+            (*slot).start = now;
+            (*slot).cpu = if (*this).cpu.holds(now) {
+                now.wrapping_add((*this).cpu.offset)
+            } else {
+                crate::front::resync(this, now)
+            };
+            (*slot).id.store(id, Ordering::Release);
+            Some(Opened { thread: this, slot, id })
+        }
+    }
+
+    /// Closes the innermost scope, unless something unusual has to be done first.
+    ///
+    /// # Safety
+    /// As for [`Thread::open`]; `slot` came from it on the same thread and is closed once.
+    #[inline(always)]
+    pub unsafe fn close(this: *mut Thread, slot: *mut Slot) -> bool {
+        // SAFETY: as in `open`; `current == slot` means that the slot is this thread's and open.
+        unsafe {
+            let now = crate::clock::counter();
+            let unit = (*this).cursor;
+            let usual = ((*this).state.load(Ordering::Relaxed) == state::READY)
+                & std::ptr::eq((*this).current, slot)
+                & !std::ptr::eq(unit, (*this).end);
+            if !usual || std::thread::panicking() {
+                return false;
+            }
+            let cpu = if (*this).cpu.holds(now) {
+                now.wrapping_add((*this).cpu.offset)
+            } else {
+                crate::front::resync(this, now)
+            };
+            let overhead = (*slot).overhead;
+            unit.write(Unit([
+                (*slot).head,
+                (*slot).id.load(Ordering::Relaxed),
+                (*slot).parent,
+                (*slot).start,
+                now,
+                cpu.wrapping_sub((*slot).cpu),
+                (*slot).index as u64,
+                overhead,
+            ]));
+            (*this).cursor = unit.add(1);
+            crate::ring::publish(&*(*this).published, 1);
+            let parent = (*slot).up;
+            (*parent).overhead += overhead + (*this).scope_cost.load(Ordering::Relaxed);
+            (*this).current = parent;
+            (*this).depth -= 1;
+            (*slot).id.store(0, Ordering::Relaxed);
+            (*slot).up = (*this).free;
+            (*this).free = slot;
+            true
+        }
+    }
+
+    /// The number of the innermost context: 1 outside every scope.
+    pub fn context_number(&self) -> u64 {
+        1 + u64::from(self.depth) + u64::from(self.unrecorded)
+    }
+
+    /// Id of the innermost open scope.
+    pub(crate) fn current_id(&self) -> SpanId {
+        // SAFETY: `current` is the root or an open slot of this thread.
+        SpanId(unsafe { (*self.current).id.load(Ordering::Relaxed) })
+    }
+
+    pub(crate) fn header(&self) -> &ThreadHeader {
+        // SAFETY: set when the thread was attached; the slab stays the thread's until it ends.
+        unsafe { &*self.header }
+    }
+
+    /// Puts a slot on the free list; a crash then no longer shows it as open.
+    pub(crate) fn release(&mut self, slot: *mut Slot) {
+        // SAFETY: the slot is this thread's and nothing refers to it any more.
+        unsafe {
+            (*slot).id.store(0, Ordering::Release);
+            (*slot).up = self.free;
+        }
+        self.free = slot;
+    }
+}
+
