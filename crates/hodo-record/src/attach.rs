@@ -4,8 +4,8 @@ use crate::arena::Purpose;
 use crate::cpu::CpuClock;
 use crate::front::THREAD;
 use crate::process::{self, Process};
-use crate::scope::{finish, link_slots, recording_state, unlink};
-use crate::thread::{Thread, state};
+use crate::scope::{finish, link_slots, unlink};
+use crate::thread::Thread;
 use hodo_format::arena::{
     AtomicCounts, SLAB_HEADER_BYTES, THREAD_NAME_BYTES, THREAD_SLOTS, THREAD_SLOTS_AT,
     THREAD_UNITS, THREAD_UNITS_AT, ThreadHeader, slab_kind,
@@ -14,7 +14,7 @@ use hodo_format::record::{SpanId, flag};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A live thread's state, listed so that others can change its `state` word.
+/// A live thread's state, listed so that others can change its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Live(pub *mut Thread);
 // SAFETY: only the atomic words of the state are used through this from other threads.
@@ -68,7 +68,6 @@ fn attach(process: &'static Process) -> Option<*mut Thread> {
     // SAFETY: `take` gave memory for one state that nobody else uses.
     unsafe {
         this.write(Thread {
-            max_depth: process.config.max_depth,
             current: &raw mut (*this).root,
             next_id: SpanId::new(number, 1).0,
             cursor,
@@ -96,8 +95,8 @@ fn announce(process: &Process, this: *mut Thread, arrival: Arrival) {
     live.push(Live(this));
     crate::lock(&process.arrivals).push(arrival);
     // SAFETY: the state was filled by the caller. Set under the lock, so that a shutdown or a
-    // fork that changes all states does not miss this one.
-    unsafe { (*this).state.store(recording_state(process), Ordering::Relaxed) };
+    // fork that changes all limits does not miss this one.
+    unsafe { (*this).limit.store(process.fast_limit(), Ordering::Relaxed) };
     drop(live);
     call_at_thread_end(this);
 }
@@ -189,7 +188,7 @@ pub fn detach(this: *mut Thread, process: &'static Process) {
             thread.release(slot);
         }
     }
-    thread.state.store(state::DEAD, Ordering::Relaxed);
+    thread.limit.store(0, Ordering::Relaxed);
     crate::lock(&process.live).retain(|live| live.0 != this);
     for slab in std::mem::take(&mut thread.slot_slabs) {
         process.arena.give(slab);

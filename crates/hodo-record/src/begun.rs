@@ -30,6 +30,11 @@ pub fn begin(name: u32, flags: u16, index: Option<i64>) -> Handle {
 }
 
 impl Handle {
+    /// A handle that records nothing.
+    pub const fn inert() -> Handle {
+        Handle { begun: Begun::INERT, failed: AtomicBool::new(false) }
+    }
+
     /// Whether it is being recorded.
     pub fn is_recorded(&self) -> bool {
         self.begun.id != 0
@@ -89,12 +94,15 @@ pub struct Link {
     begun: Begun,
 }
 
-// SAFETY: a link is an id and a depth; its slot is always null.
+// SAFETY: a link is an id and a depth; nothing is read through its slot.
 unsafe impl Send for Link {}
 // SAFETY: as above.
 unsafe impl Sync for Link {}
 
 impl Link {
+    /// No scope: what opens while this is attached has no parent.
+    pub const NONE: Link = Link { begun: Begun::OUTSIDE };
+
     /// The current scope of this thread.
     pub fn current() -> Link {
         Link { begun: table().map_or(Begun::INERT, |table| (table.link)()) }

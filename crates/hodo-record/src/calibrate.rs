@@ -1,7 +1,7 @@
 //! What one scope costs here: measured on a thread state of its own, which records into scrap.
 
 use crate::cpu::CpuWatch;
-use crate::thread::{Thread, root_slot, span_head, state};
+use crate::thread::{Thread, root_slot, span_head};
 use hodo_format::record::Unit;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -40,10 +40,9 @@ fn batch(thread: &mut Thread, units: &mut [Unit]) -> u64 {
 
 fn scrap(length: &AtomicU32) -> Box<Thread> {
     let mut cpu = CpuWatch::stale();
-    (cpu.watch, cpu.armed, cpu.limit) = (&STILL, 0, u64::MAX);
+    (cpu.watch, cpu.armed, cpu.deadline) = (&STILL, 0, u64::MAX);
     Box::new(Thread {
-        state: AtomicU32::new(state::READY),
-        max_depth: 1,
+        limit: AtomicU32::new(1),
         next_id: 1,
         published: length,
         cpu,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 /// How a recorder is started. `Config::default()` is what most programs want.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Config {
     /// Name of the program in reports; the executable's name if not set.
     pub app: Option<String>,

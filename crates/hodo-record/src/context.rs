@@ -57,7 +57,7 @@ pub unsafe fn is_span(slot: *mut Slot) -> bool {
 
 /// Makes `begun` the current scope of the calling thread.
 pub fn enter(begun: Begun) -> Entered {
-    if begun.id == 0 {
+    if begun.id == 0 && begun.slot.is_null() {
         return Entered::INERT;
     }
     let Some((this, process)) = attached() else { return Entered::INERT };

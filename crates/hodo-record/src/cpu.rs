@@ -83,10 +83,8 @@ pub struct CpuWatch {
     pub watch: *const AtomicU64,
     /// What it holds while the thread keeps the CPU.
     pub armed: u64,
-    /// Ticks at the last reading of the kernel's clock.
-    pub base: u64,
-    /// Ticks for which a reading is good.
-    pub limit: u64,
+    /// Ticks from which on the kernel's clock has to be read again.
+    pub deadline: u64,
     /// CPU ticks = ticks + offset.
     pub offset: u64,
 }
@@ -94,7 +92,7 @@ pub struct CpuWatch {
 impl CpuWatch {
     /// A watch that is always stale, until the thread is set up.
     pub const fn stale() -> CpuWatch {
-        CpuWatch { watch: &ALWAYS_STALE, armed: NEVER_ARMED, base: 0, limit: 0, offset: 0 }
+        CpuWatch { watch: &ALWAYS_STALE, armed: NEVER_ARMED, deadline: 0, offset: 0 }
     }
 
     /// Whether the offset holds at `now`, read just before.
@@ -102,7 +100,7 @@ impl CpuWatch {
     pub fn holds(&self, now: u64) -> bool {
         // SAFETY: `watch` points at this thread's rseq field, its perf page, or a static.
         let seen = unsafe { (*self.watch).load(Ordering::Relaxed) };
-        (seen == self.armed) & (now.wrapping_sub(self.base) < self.limit)
+        seen == self.armed && now < self.deadline
     }
 }
 
@@ -137,21 +135,20 @@ impl CpuClock {
         source: ClockSource,
         rate: &Rate,
     ) -> (u64, bool) {
-        let fresh = now.wrapping_sub(watch.base) < watch.limit;
-        if self.method == CpuMethod::Syscall && fresh {
+        if self.method == CpuMethod::Syscall && now < watch.deadline {
             return (now.wrapping_add(watch.offset), false);
         }
         if self.method == CpuMethod::Off {
             // Nothing to read: the watch holds for ever, and spans say that CPU time is off.
-            (watch.watch, watch.armed, watch.base, watch.limit) = (&ALWAYS_STALE, 0, 0, u64::MAX);
+            (watch.watch, watch.armed, watch.deadline) = (&ALWAYS_STALE, 0, u64::MAX);
             return (now, false);
         }
         self.arm(watch);
         let cpu = rate.ticks(nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID));
-        watch.base = source.now();
-        watch.offset = cpu.wrapping_sub(watch.base);
+        let read_at = source.now();
+        watch.offset = cpu.wrapping_sub(read_at);
         let good_for = if self.method == CpuMethod::Syscall { SYSCALL_NS } else { RESYNC_NS };
-        watch.limit = rate.ticks(good_for);
+        watch.deadline = read_at + rate.ticks(good_for);
         (cpu, true)
     }
 

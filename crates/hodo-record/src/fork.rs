@@ -3,8 +3,7 @@
 use crate::front::THREAD;
 use crate::names::Names;
 use crate::process::{self, Process};
-use crate::scope::set_states;
-use crate::thread::state;
+use crate::scope::set_limits;
 use hodo_format::record::SpanId;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +66,7 @@ extern "C" fn in_parent() {
     crate::guarded((), || {
         let_go();
         if let Some(process) = process::current() {
-            set_states(process, state::READY, state::SLOW);
+            set_limits(process, false);
         }
     });
 }
@@ -81,7 +80,8 @@ extern "C" fn in_child() {
         if !thread.is_null() {
             // SAFETY: this thread's own state, in memory private to this process.
             unsafe {
-                (*thread).state.store(state::DEAD, Ordering::Relaxed);
+                (*thread).limit.store(0, Ordering::Relaxed);
+                (*thread).current = std::ptr::null_mut();
                 (*thread).process = 0;
             }
         }

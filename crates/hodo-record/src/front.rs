@@ -5,7 +5,7 @@
 
 use crate::attr::{JSON, Raw, TEXT};
 use crate::rendezvous::{is_on, table};
-use crate::thread::{LAYOUT_VERSION, Opened, Thread, span_head};
+use crate::thread::{LAYOUT_VERSION, Opened, TAG, Thread, span_head};
 use hodo_format::arena::Slot;
 use hodo_format::record::{code, flag};
 use std::cell::Cell;
@@ -155,7 +155,6 @@ pub(crate) unsafe fn resync(thread: *mut Thread, now: u64) -> u64 {
 #[derive(Debug)]
 pub struct Scope {
     opened: Opened,
-    failed: bool,
     not_send: PhantomData<*mut ()>,
 }
 
@@ -181,7 +180,7 @@ pub fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
             None => open_slowly(head, index),
         }
     };
-    Scope { opened, failed: false, not_send: PhantomData }
+    Scope { opened, not_send: PhantomData }
 }
 
 #[cold]
@@ -204,7 +203,7 @@ fn close_slowly(slot: *mut Slot, id: u64, failed: bool) {
 impl Scope {
     /// A scope that records nothing.
     pub const fn inert() -> Scope {
-        Scope { opened: Opened::INERT, failed: false, not_send: PhantomData }
+        Scope { opened: Opened::INERT, not_send: PhantomData }
     }
 
     /// Whether it is being recorded: a recorder is on and it is not too deep.
@@ -229,7 +228,18 @@ impl Scope {
 
     /// Marks the scope as failed.
     pub fn fail(&mut self) {
-        self.failed = true;
+        let thread = THREAD.get();
+        if !self.is_recorded() || thread.is_null() {
+            return;
+        }
+        // SAFETY: the state is the calling thread's own; one that a fork wiped has no current
+        // scope, and then the slot is the parent's. Else it is this thread's and open.
+        unsafe {
+            if !(*thread).current.is_null() {
+                let slot = self.opened.slot.map_addr(|address| address & !TAG);
+                (*slot).head |= u64::from(flag::FAILED) << 16;
+            }
+        }
     }
 
     /// Its id, when it is recorded.
@@ -239,19 +249,29 @@ impl Scope {
 
     /// Closes it now.
     pub fn close(self) {}
+
+    /// Takes it back: nothing is recorded.
+    pub fn cancel(mut self) {
+        let Opened { slot, id, .. } = std::mem::replace(&mut self.opened, Opened::INERT);
+        if let Some(table) = table().filter(|_| !slot.is_null()) {
+            (table.cancel)(slot, id);
+        }
+    }
 }
 
 impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
-        let Opened { thread, slot, id } = self.opened;
+        let Opened { slot, id } = self.opened;
+        let thread = THREAD.get();
         if slot.is_null() {
             return;
         }
-        // SAFETY: a scope that is not inert was opened on this thread with this state.
-        let closed = !self.failed && id != 0 && unsafe { Thread::close(thread, slot) };
+        // SAFETY: the state is the calling thread's own. A slot that is not its current one, also
+        // the pointer that stands for none, is left to the slow path.
+        let closed = !thread.is_null() && unsafe { Thread::close(thread, slot) };
         if !closed {
-            close_slowly(slot, id, self.failed);
+            close_slowly(slot, id, false);
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct Begun {
 impl Begun {
     /// A handle that records nothing.
     pub const INERT: Begun = Begun { slot: std::ptr::null_mut(), id: 0, depth: 0 };
+    /// No scope at all, to be made current on purpose: what opens inside has no parent.
+    pub const OUTSIDE: Begun = Begun { slot: CLAIMED, id: 0, depth: 0 };
 }
 
 /// Marks a slot whose scope somebody is ending; ends race, one wins.
@@ -80,9 +82,9 @@ pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
     process.pump.ensure_running(process);
     // SAFETY: `attached` gave this thread's own state.
     let thread = unsafe { &mut *this };
-    if thread.depth >= thread.max_depth {
+    if thread.depth >= process.config.max_depth {
         thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
-        process.warn_depth(thread.max_depth);
+        process.warn_depth();
         return Begun::INERT;
     }
     let Some(slot) = process.handles.take(process) else {

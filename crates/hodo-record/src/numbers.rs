@@ -1,10 +1,9 @@
 //! The number of the current context: per thread, from 1, also when nothing is recorded.
 
 use crate::front::THREAD;
-use crate::thread::{Thread, state};
+use crate::thread::Thread;
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::atomic::Ordering;
 
 std::thread_local! {
     /// Contexts entered by [`enter_new_scope`]: counted apart from recorded scopes, since they
@@ -21,9 +20,7 @@ pub fn current_scope_id() -> u64 {
 
 fn live<'a>(thread: *mut Thread) -> Option<&'a Thread> {
     // SAFETY: the state is the calling thread's own, and states are never unmapped.
-    let thread = unsafe { thread.as_ref() }?;
-    let on = matches!(thread.state.load(Ordering::Relaxed), state::READY | state::SLOW);
-    on.then_some(thread)
+    unsafe { thread.as_ref() }.filter(|_| crate::is_on())
 }
 
 /// A numbered context that records nothing; left when dropped.

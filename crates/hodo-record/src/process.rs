@@ -10,9 +10,8 @@ use crate::handle::Handles;
 use crate::pool::{Pool, wiped_on_fork};
 use crate::pump::{Flushed, Pump};
 use crate::run::Identity;
-use crate::scope::{recording_state, set_states};
+use crate::scope::set_limits;
 use crate::strings::Strings;
-use crate::thread::state;
 use crate::write::Sort;
 use crate::{calibrate, fork, names};
 use hodo_format::arena::{Anchor, Counts, Loss};
@@ -161,8 +160,7 @@ pub fn stop() -> Flushed {
         word.store(std::ptr::null_mut(), Ordering::Release);
     }
     ORIGIN.store(std::ptr::null_mut(), Ordering::Release);
-    set_states(process, state::READY, state::OFF);
-    set_states(process, state::SLOW, state::OFF);
+    set_limits(process, false);
     process.pump.finish(process);
     let trouble = crate::lock(&process.pump.trouble).clone();
     process.unshare();
@@ -248,13 +246,23 @@ impl Process {
         self.cpu == CpuMethod::Off
     }
 
+    /// Whether every scope takes the slow path here, for its clock is not the counter.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.cpu_is_off() || self.clock != ClockSource::Counter
+    }
+
+    /// How deep the fast path may open scopes.
+    pub(crate) fn fast_limit(&self) -> u32 {
+        if self.is_slow() { 0 } else { self.config.max_depth }
+    }
+
     pub(crate) fn flush(&'static self, timeout: Duration) -> Flushed {
         self.pump.flush(self, timeout)
     }
 
     /// After a fork stopped the pump: it runs again, so threads need not take the slow path.
     pub(crate) fn resume_fast_path(&self) {
-        set_states(self, state::SLOW, recording_state(self));
+        set_limits(self, true);
     }
 
     pub(crate) fn lose(&self, reason: Loss, counts: Counts) {
@@ -284,7 +292,8 @@ impl Process {
         }
     }
 
-    pub(crate) fn warn_depth(&self, limit: u32) {
+    pub(crate) fn warn_depth(&self) {
+        let limit = self.config.max_depth;
         if !self.warned_depth.swap(true, Ordering::Relaxed) {
             crate::warn(&format!(
                 "scopes nested deeper than {limit} are counted, not recorded; \

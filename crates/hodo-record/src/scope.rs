@@ -4,7 +4,7 @@
 use crate::arena::Purpose;
 use crate::attach::attached;
 use crate::process::Process;
-use crate::thread::{DROPPED, Opened, Thread, state};
+use crate::thread::{DROPPED, Opened, TAG, Thread};
 use crate::write::{Sort, append, lose};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
 use hodo_format::record::{Head, SpanId, Unit, flag};
@@ -39,9 +39,9 @@ pub fn open(head: u64, index: i64) -> Opened {
     process.pump.ensure_running(process);
     // SAFETY: `attached` gave this thread's own state, and nothing else of it runs meanwhile.
     let thread = unsafe { &mut *this };
-    if thread.depth >= thread.max_depth {
+    if thread.depth >= process.config.max_depth {
         thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
-        process.warn_depth(thread.max_depth);
+        process.warn_depth();
         return dropped(thread);
     }
     if thread.free.is_null() && !add_slots(thread, process) {
@@ -57,13 +57,14 @@ pub fn open(head: u64, index: i64) -> Opened {
         head |= u64::from(OPENED_IN_PANIC) << 16;
     }
     let id = push(thread, slot, head, index, process);
-    Opened { thread: this, slot, id }
+    let slot = if process.is_slow() { slot.wrapping_byte_add(TAG) } else { slot };
+    Opened { slot, id }
 }
 
 /// A scope that counts as a context but is not recorded.
 fn dropped(thread: &mut Thread) -> Opened {
     thread.unrecorded += 1;
-    Opened { thread, slot: DROPPED, id: 0 }
+    Opened { slot: DROPPED, id: 0 }
 }
 
 fn push(thread: &mut Thread, slot: *mut Slot, head: u64, index: i64, process: &Process) -> u64 {
@@ -109,32 +110,47 @@ pub fn link_slots(thread: &mut Thread, slots: *mut Slot, count: usize) {
 
 /// Closes a scope: that one or nothing, never another.
 pub fn close(slot: *mut Slot, id: u64, failed: bool) {
-    let Some((this, process)) = crate::attach::existing() else { return };
-    // SAFETY: as in `open`.
-    let thread = unsafe { &mut *this };
-    if slot == DROPPED {
-        thread.unrecorded = thread.unrecorded.saturating_sub(1);
-        return;
-    }
+    let Some((thread, process)) = own_open(slot, id) else { return };
     let now = process.clock.now();
-    // A slot of another arena belongs to the process before a fork or before a restart: not ours.
-    if !process.arena.holds(slot.cast()) {
-        return;
-    }
-    if SpanId(id).thread() != thread.number {
-        thread.header().wrong_thread.fetch_add(1, Ordering::Relaxed);
-        return;
-    }
-    // SAFETY: inside the arena, and a slot of this thread by its id.
-    if unsafe { (*slot).id.load(Ordering::Relaxed) } != id {
-        thread.header().double_closed.fetch_add(1, Ordering::Relaxed);
-        return;
-    }
     let mut flags = if unlink(thread, slot) { 0 } else { flag::OUT_OF_ORDER };
     if failed || fails_by_panic(slot) {
         flags |= flag::FAILED;
     }
     finish(thread, process, slot, now, flags);
+}
+
+/// Takes a scope back as if it had not been opened; what was recorded inside it keeps its id as
+/// parent.
+pub fn cancel(slot: *mut Slot, id: u64) {
+    if let Some((thread, _)) = own_open(slot, id) {
+        unlink(thread, slot);
+        thread.release(slot);
+    }
+}
+
+/// The calling thread, if `slot` is an open scope of it; else why not is counted.
+fn own_open(slot: *mut Slot, id: u64) -> Option<(&'static mut Thread, &'static Process)> {
+    let (this, process) = crate::attach::existing()?;
+    // SAFETY: as in `open`.
+    let thread = unsafe { &mut *this };
+    if slot == DROPPED {
+        thread.unrecorded = thread.unrecorded.saturating_sub(1);
+        return None;
+    }
+    // A slot of another arena belongs to the process before a fork or before a restart: not ours.
+    if !process.arena.holds(slot.cast()) {
+        return None;
+    }
+    if SpanId(id).thread() != thread.number {
+        thread.header().wrong_thread.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    // SAFETY: inside the arena, and a slot of this thread by its id.
+    if unsafe { (*slot).id.load(Ordering::Relaxed) } != id {
+        thread.header().double_closed.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    Some((thread, process))
 }
 
 /// Whether a panic that began inside the scope is leaving it.
@@ -214,19 +230,11 @@ pub fn charge(slot: *mut Slot, ticks: u64) {
     unsafe { (*slot).overhead += ticks };
 }
 
-/// Sets every thread's state, so that its next open or close sees it.
-pub fn set_states(process: &Process, from: u32, to: u32) {
+/// Lets threads use the fast path, or sends each one's next open to the slow path.
+pub fn set_limits(process: &Process, fast: bool) {
+    let limit = if fast { process.fast_limit() } else { 0 };
     for &thread in crate::lock(&process.live).iter() {
         // SAFETY: threads leave this list, under its lock, before their state is reused.
-        let word = unsafe { &(*thread.0).state };
-        let _ = word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
-/// The state of a thread of `process` in which its scopes are recorded.
-pub fn recording_state(process: &Process) -> u32 {
-    match process.clock {
-        crate::clock::ClockSource::Counter if !process.cpu_is_off() => state::READY,
-        _ => state::SLOW,
+        unsafe { (*thread.0).limit.store(limit, Ordering::Relaxed) };
     }
 }

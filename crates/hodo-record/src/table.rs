@@ -27,6 +27,8 @@ pub struct Table {
     pub open: extern "C" fn(u64, i64) -> Opened,
     /// Closes a scope: slot, id, whether it failed.
     pub close: extern "C" fn(*mut Slot, u64, bool),
+    /// Takes a scope back, unrecorded: slot, id.
+    pub cancel: extern "C" fn(*mut Slot, u64),
     /// Reads the CPU clock at the given ticks.
     pub resync: unsafe extern "C" fn(*mut Thread, u64) -> u64,
     /// The id of a string.
@@ -68,6 +70,7 @@ pub static TABLE: Table = Table {
     thread,
     open,
     close,
+    cancel,
     resync,
     intern,
     begin,
@@ -101,6 +104,10 @@ extern "C" fn open(head: u64, index: i64) -> Opened {
 
 extern "C" fn close(slot: *mut Slot, id: u64, failed: bool) {
     guarded((), || scope::close(slot, id, failed));
+}
+
+extern "C" fn cancel(slot: *mut Slot, id: u64) {
+    guarded((), || scope::cancel(slot, id));
 }
 
 /// # Safety

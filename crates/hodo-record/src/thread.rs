@@ -1,6 +1,6 @@
 //! A thread's recording state: the versioned C layout that every language's fast path works on.
 //!
-//! It lies in private memory that the kernel wipes in a forked child, so a child finds `state` 0
+//! It lies in private memory that the kernel wipes in a forked child, so a child finds `limit` 0
 //! there and never writes into its parent's arena.
 
 use crate::cpu::{CpuClock, CpuWatch};
@@ -11,28 +11,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Version of [`Thread`]'s layout up to and including `scope_cost`.
 pub const LAYOUT_VERSION: u32 = 1;
 
-/// Values of [`Thread::state`].
-pub mod state {
-    /// Wiped by a fork, or the thread ended.
-    pub const DEAD: u32 = 0;
-    /// The fast path may run.
-    pub const READY: u32 = 1;
-    /// Every open and close takes the slow path: a slower clock, or work waits there.
-    pub const SLOW: u32 = 2;
-    /// The recorder was shut down.
-    pub const OFF: u32 = 3;
-}
-
-/// One thread's state. Only the thread itself writes it, but for `state` and `scope_cost`.
+/// One thread's state. Only the thread itself writes it, but for `limit` and `scope_cost`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
-    /// One of [`state`].
-    pub state: AtomicU32,
+    /// How deep the fast path may open scopes; 0 sends every open to the slow path: in a forked
+    /// child, after a shutdown, with a slower clock, or when work waits there.
+    pub limit: AtomicU32,
     /// Open scopes above the current one, itself included.
     pub depth: u32,
-    /// Scopes deeper than this are not recorded.
-    pub max_depth: u32,
     /// Numbered contexts that record nothing; part of `current_scope_id`.
     pub unrecorded: u32,
     /// The innermost open scope; the root slot when none is open.
@@ -76,9 +63,8 @@ pub struct Thread {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Opened {
-    /// The thread's state; null when the scope is inert.
-    pub thread: *mut Thread,
-    /// Its slot, [`DROPPED`] when it is not recorded, or null when it is inert.
+    /// Its slot, [`DROPPED`] when it is not recorded, or null when it is inert. One byte past the
+    /// slot when the fast path must not close it.
     pub slot: *mut Slot,
     /// Its id, 0 unless recorded.
     pub id: u64,
@@ -87,10 +73,12 @@ pub struct Opened {
 /// Stands for the slot of a scope that runs but is not recorded: too deep, or no memory for it.
 pub const DROPPED: *mut Slot = 1 as *mut Slot;
 
+/// Added to the address of a slot that the fast path must not close.
+pub(crate) const TAG: usize = 1;
+
 impl Opened {
     /// A scope that records nothing.
-    pub const INERT: Opened =
-        Opened { thread: std::ptr::null_mut(), slot: std::ptr::null_mut(), id: 0 };
+    pub const INERT: Opened = Opened { slot: std::ptr::null_mut(), id: 0 };
 }
 
 /// A slot that is no scope.
@@ -117,9 +105,8 @@ impl Thread {
     /// A state that records nothing, to be filled in.
     pub(crate) const fn blank() -> Thread {
         Thread {
-            state: AtomicU32::new(state::DEAD),
+            limit: AtomicU32::new(0),
             depth: 0,
-            max_depth: 0,
             unrecorded: 0,
             current: std::ptr::null_mut(),
             free: std::ptr::null_mut(),
@@ -151,13 +138,12 @@ impl Thread {
     /// `this` is the calling thread's state, and nothing else of it is running.
     #[inline(always)]
     pub unsafe fn open(this: *mut Thread, head: u64, index: i64) -> Option<Opened> {
-        // SAFETY: by the contract this thread alone uses the state; `state` READY means that the
-        // pointers in it are set, and slots point at each other or at the root.
+        // SAFETY: by the contract this thread alone uses the state; a limit above 0 means that
+        // the pointers in it are set, and slots point at each other or at the root.
         unsafe {
             let slot = (*this).free;
-            let usual = ((*this).state.load(Ordering::Relaxed) == state::READY)
-                & ((*this).depth < (*this).max_depth)
-                & !slot.is_null();
+            let depth = (*this).depth;
+            let usual = !slot.is_null() && depth < (*this).limit.load(Ordering::Relaxed);
             if !usual || std::thread::panicking() {
                 return None;
             }
@@ -166,7 +152,7 @@ impl Thread {
             (*this).free = (*slot).up;
             (*this).current = slot;
             (*this).next_id = id + 1;
-            (*this).depth += 1;
+            (*this).depth = depth + 1;
             (*slot).head = head;
             (*slot).parent = (*parent).id.load(Ordering::Relaxed);
             (*slot).up = parent;
@@ -180,7 +166,7 @@ impl Thread {
                 crate::front::resync(this, now)
             };
             (*slot).id.store(id, Ordering::Release);
-            Some(Opened { thread: this, slot, id })
+            Some(Opened { slot, id })
         }
     }
 
@@ -194,9 +180,8 @@ impl Thread {
         unsafe {
             let now = crate::clock::counter();
             let unit = (*this).cursor;
-            let usual = ((*this).state.load(Ordering::Relaxed) == state::READY)
-                & std::ptr::eq((*this).current, slot)
-                & !std::ptr::eq(unit, (*this).end);
+            let usual =
+                std::ptr::eq((*this).current, slot) && !std::ptr::eq(unit, (*this).end);
             if !usual || std::thread::panicking() {
                 return false;
             }
