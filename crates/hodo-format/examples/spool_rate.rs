@@ -208,8 +208,7 @@ impl Loop {
     }
 
     fn text(&mut self, span: SpanId, key: &str, text: &[u8]) {
-        let head =
-            Head { kind: Kind::Text as u8, units: 1, flags: 0, name: 40 + key.len() as u32 };
+        let head = Head { kind: Kind::Text as u8, units: 1, flags: 0, name: 40 + key.len() as u32 };
         let mut bytes = [0; UNIT_BYTES];
         bytes[..8].copy_from_slice(&head.word().to_le_bytes());
         bytes[8..16].copy_from_slice(&span.0.to_le_bytes());

@@ -1,5 +1,10 @@
 //! The spool and the arena from outside: what goes in comes out, whatever happens to the bytes.
 
+mod arena;
+mod arena_sample;
 mod collect;
 mod made;
 mod round_trip;
+mod sample;
+mod spool_damage;
+mod versions;

@@ -204,7 +204,12 @@ fn thread(number: u32, bytes: Bytes<'_>) -> Option<Thread> {
 
 /// Takes the published units as far as they are records.
 fn segment(bytes: Bytes<'_>, capacity: usize, header: Header, view: &mut ArenaView) {
-    let len = header.len.min(capacity).min(bytes.0.len() / UNIT_BYTES);
+    // Behind the true length lie records of an earlier use: nothing is taken on a wrong one.
+    if header.len > capacity {
+        view.damage.slabs += 1;
+        return;
+    }
+    let len = header.len.min(bytes.0.len() / UNIT_BYTES);
     view.damage.units += (header.len - len) as u64;
     let mut segment = Segment {
         thread: header.owner.thread,
@@ -230,6 +235,10 @@ fn segment(bytes: Bytes<'_>, capacity: usize, header: Header, view: &mut ArenaVi
 
 fn strings(bytes: Bytes<'_>, header: Header, view: &mut ArenaView) {
     let area = bytes.from(SLAB_HEADER_BYTES);
+    if header.len > SLAB_BYTES - SLAB_HEADER_BYTES {
+        view.damage.slabs += 1;
+        return;
+    }
     let len = header.len.min(area.0.len());
     let mut rest = Bytes(&area.0[..len]);
     let mut texts = Vec::new();

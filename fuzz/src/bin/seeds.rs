@@ -1,0 +1,103 @@
+//! Writes `seeds/`: small valid inputs from which the targets set out.
+
+use hodo_format::arena::{Anchor, Counts, SLAB_BYTES, slab_kind};
+use hodo_format::record::{AttrsRecord, Span, SpanId, Unit, code, flag};
+use hodo_format::spool::{
+    Encoder, FRAME_HEADER_BYTES, FrameHeader, Losses, ThreadInfo, anchors_frame, end_frame,
+    file_header, losses_frame, strings_frame, thread_frame,
+};
+use hodo_fuzz::to_units;
+use std::path::Path;
+
+fn main() -> std::io::Result<()> {
+    let file = file();
+    put("spool_salvage", "file", &file)?;
+    put("spool_salvage", "cut", &file[..file.len() - 20])?;
+    let mut at = 64;
+    while let Some(header) = FrameHeader::parse(&file[at..]) {
+        let payload = &file[at + FRAME_HEADER_BYTES..][..header.payload_bytes as usize];
+        let seed = [&[header.kind, header.flags][..], payload].concat();
+        put("frame_decode", &format!("kind-{}-{}", header.kind, header.sequence), &seed)?;
+        put("spool_salvage", &format!("frame-{}", header.sequence), &file[at..][..40 + payload.len()])?;
+        at += FRAME_HEADER_BYTES + payload.len();
+    }
+    put("arena_salvage", "composed", &[&[1][..], &slab(slab_kind::RING), &slab(slab_kind::THREAD)].concat())?;
+    put("arena_salvage", "slots", &[&[1][..], &slab(slab_kind::SLOTS), &slab(slab_kind::THREAD_SLOTS)].concat())?;
+    put("arena_salvage", "strings", &[&[1][..], &strings()].concat())?;
+    put("arena_salvage", "empty", &[0; SLAB_BYTES / 16])
+}
+
+fn put(target: &str, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = Path::new("seeds").join(target);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(name), bytes)
+}
+
+/// Few enough records that the payload stays uncompressed, then many.
+fn file() -> Vec<u8> {
+    let mut file = file_header(5, 1).to_vec();
+    let mut encoder = Encoder::new(1);
+    for (sequence, groups) in [1, 3, 40].into_iter().enumerate() {
+        let units = records(groups);
+        encoder.push(2, 10, &units);
+        encoder.push(3, 0, &units[..3]);
+        encoder.finish(sequence as u64, &mut file);
+    }
+    strings_frame(3, 1, &["step", "forward", "größe"], &mut file);
+    let counts = Counts { spans: 3, marks: 2, attrs: 1 };
+    let lost = [counts; 4];
+    let thread = ThreadInfo { number: 2, name: "main".into(), ended: Some(9), lost, ..Default::default() };
+    thread_frame(4, &thread, &mut file);
+    anchors_frame(5, &[Anchor { ticks: 1, monotonic_ns: 2, wall_ns: 3 }; 2], &mut file);
+    let losses = Losses { produced: counts, stored: counts, lost };
+    losses_frame(6, &losses, &mut file);
+    end_frame(7, &losses, &mut file);
+    file
+}
+
+fn records(groups: u64) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for group in 0..groups {
+        let (id, at) = (1 + 3 * group, 1000 * group);
+        let span = |id, parent, start, end, flags| Span {
+            flags,
+            name: 1,
+            id: SpanId::new(2, id),
+            parent: SpanId(parent),
+            start,
+            end,
+            cpu: end - start,
+            index: group as i64,
+            overhead: group % 3,
+        };
+        let own = SpanId::new(2, id).0;
+        units.push(span(id + 1, own, at + 10, at + 400, 0).to_unit());
+        units.push(AttrsRecord::unit(SpanId(own), &[(4, code::I64, 7), (5, code::F64, 99)]));
+        units.push(span(id + 2, own, at + 410, at + 900, flag::FAILED).to_unit());
+        units.extend(to_units(&words(&[0x0000_0006_0003_0104, own, 0x6162_6300_0000_0003], 64)));
+        units.extend(to_units(&words(&[0x0000_0007_0002_0105, own, at + 905, 1], 64)));
+        units.extend(to_units(&words(&[0x0000_0008_0030_0106, own, at + 906, 3, 0x61_6263], 64)));
+        units.push(span(id, 0, at, at + 910, flag::HAS_INDEX).to_unit());
+    }
+    units
+}
+
+fn words(words: &[u64], bytes: usize) -> Vec<u8> {
+    let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    all.resize(bytes, 0);
+    all
+}
+
+/// A piece as `arena_salvage` composes slabs of: thread 2, two units published.
+fn slab(kind: u32) -> Vec<u8> {
+    let header = words(&[u64::from(kind) | 2 << 32, 0, 2, 1], 64);
+    let behind = words(&[77, 5, 0x6e69_616d, 0], 128);
+    let units = records(1);
+    let units: Vec<u8> = units[..2].iter().flat_map(|unit| words(&unit.0, 64)).collect();
+    [header, behind, units].concat()
+}
+
+fn strings() -> Vec<u8> {
+    let header = words(&[u64::from(slab_kind::STRINGS), 1, 16, 0], 64);
+    [header, words(&[0x6574_7300_0000_0004, 0x0000_0000_0470_0000], 256)].concat()
+}
