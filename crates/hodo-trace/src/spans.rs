@@ -223,8 +223,8 @@ impl SpansBuilder {
         true
     }
 
-    /// Keeps the first of scopes that came twice.
-    pub(crate) fn drop_doubles(&mut self) {
+    /// Keeps the first of scopes that came twice; returns how many it dropped.
+    pub(crate) fn drop_doubles(&mut self) -> u64 {
         let mut seen = std::collections::HashSet::new();
         let first: Vec<bool> = self.spans.id.iter().map(|id| seen.insert(*id)).collect();
         keep(&mut self.parent, &first);
@@ -236,6 +236,7 @@ impl SpansBuilder {
         for column in [&mut s.duration, &mut s.cpu, &mut s.index, &mut s.overhead] {
             column.keep(&first);
         }
+        first.iter().filter(|first| !**first).count() as u64
     }
 
     /// Adds the scopes in `open` that have not closed, and links every scope to its parent.

@@ -99,13 +99,20 @@ impl Collector {
         }
     }
 
-    /// Removes what came twice: needed only where runs of records overlapped in part.
-    pub(super) fn drop_doubles(&mut self) {
-        self.spans.drop_doubles();
+    /// Removes what came twice, and from `counts` too: needed only where runs of records
+    /// overlapped in part.
+    pub(super) fn drop_doubles(&mut self, counts: &mut Counts) {
+        let spans = self.spans.drop_doubles();
+        let marks = self.marks.len();
         let mut seen = HashSet::new();
         self.marks.retain(|m| seen.insert((m.span, m.name, m.at, format!("{:?}", m.value))));
         let mut seen = HashSet::new();
         self.attrs.retain(|a| seen.insert((a.span, a.key, format!("{:?}", a.value))));
+        let marks = (marks - self.marks.len()) as u64;
+        // The number of records was right all along; what was no span and no mark is attributes.
+        counts.spans = counts.spans.saturating_sub(spans);
+        counts.marks = counts.marks.saturating_sub(marks);
+        counts.attrs += spans + marks;
     }
 
     fn is_newer(&mut self, tick: u64) -> bool {

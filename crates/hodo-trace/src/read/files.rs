@@ -43,6 +43,8 @@ pub(super) struct SpoolReader {
     /// Lowest sequence number in the first spool file.
     pub(super) spool_start: Option<u64>,
     torn: Option<Torn>,
+    /// Frames that torn ends would have held.
+    forgiven: u64,
 }
 
 /// The end of the newest file, if it stops inside a frame: a write that a kill cut, or is under way.
@@ -102,6 +104,7 @@ impl SpoolReader {
         if let Some(torn) = self.torn.take() {
             self.damage.bytes -= torn.bytes;
             self.damaged_frames -= torn.frames;
+            self.forgiven += torn.frames.max(1);
             self.damage.places.truncate(torn.places);
         }
     }
@@ -113,7 +116,7 @@ impl SpoolReader {
             Some(number) if number > 1 => self.spool_start.unwrap_or(0),
             _ => self.sequences.start(),
         };
-        let holes = self.sequences.missing(from);
+        let holes = self.sequences.missing(from).saturating_sub(self.forgiven);
         holes.max(self.damaged_frames)
     }
 }

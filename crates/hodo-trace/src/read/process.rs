@@ -102,7 +102,10 @@ struct Parts<'a> {
     in_ring: Counts,
 }
 
-fn finish(parts: Parts<'_>) -> Process {
+fn finish(mut parts: Parts<'_>) -> Process {
+    if parts.collector.overlapped {
+        parts.collector.drop_doubles(&mut parts.stored);
+    }
     let state = parts.state();
     let last_tick = parts.last_tick();
     let open = parts.open_scopes(last_tick);
@@ -111,9 +114,6 @@ fn finish(parts: Parts<'_>) -> Process {
     let Parts { folder, info, mut collector, files, .. } = parts;
     collector.name_threads();
     let (account, threads) = account::account(&collector, &known);
-    if collector.overlapped {
-        collector.drop_doubles();
-    }
     Process {
         folder: folder.to_owned(),
         info,

@@ -1,0 +1,345 @@
+//! The aggregated tree.
+
+use crate::support::render::assert_tree;
+use crate::support::{Records, TestRun};
+use hodo_format::record::{SpanId, Value, flag};
+use hodo_trace::{Filter, FlatSort, NamePattern, OVERHEAD_MARK, Run, Tree, flat};
+
+fn read(records: &Records) -> Run {
+    let run = TestRun::new();
+    run.finished(records);
+    run.read()
+}
+
+fn tree(records: &Records) -> Tree {
+    hodo_trace::tree(&read(records), &Filter::default())
+}
+
+fn filtered(records: &Records, filter: &Filter) -> Tree {
+    hodo_trace::tree(&read(records), filter)
+}
+
+/// Two batches on thread 1, one on thread 2.
+fn training() -> Records {
+    let mut r = Records::new(1);
+    for (thread, begin, batches) in [(1, 100, 2), (2, 150, 1)] {
+        let epoch = r.id(thread);
+        for index in 0..batches {
+            let start = begin + 10 + 100 * index;
+            let batch = r.id(thread);
+            let forward = r.scope(thread, batch, "forward", start + 5, start + 35);
+            r.attr(forward, "variant", Value::I64(index as i64));
+            r.scope(thread, batch, "backward", start + 40, start + 80);
+            let span = r.span(batch, epoch, "batch", start, start + 90);
+            let flags = flag::HAS_INDEX;
+            r.push(
+                thread,
+                vec![hodo_format::record::Span { flags, index: index as i64, ..span }.to_unit()],
+            );
+        }
+        r.close(epoch, SpanId::NONE, "epoch", begin, begin + 20 + 100 * batches);
+    }
+    r
+}
+
+#[test]
+fn paths_merge_over_threads() {
+    assert_tree(
+        &tree(&training()),
+        "
+        epoch 2x total 340 self 70
+          batch 3x total 270 self 60
+            forward 3x total 90 self 90
+            backward 3x total 120 self 120
+        ",
+    );
+}
+
+#[test]
+fn siblings_stand_in_the_order_they_first_opened() {
+    let mut r = Records::new(1);
+    r.scope(2, SpanId::NONE, "late", 500, 600);
+    r.scope(1, SpanId::NONE, "early", 100, 200);
+    assert_tree(
+        &tree(&r),
+        "
+        early 1x total 100 self 100
+        late 1x total 100 self 100
+        ",
+    );
+}
+
+#[test]
+fn children_on_other_threads_and_overlapping_ones_count_once_in_self_time() {
+    let mut r = Records::new(1);
+    let root = r.id(1);
+    r.scope(1, root, "a", 110, 150);
+    r.scope(2, root, "b", 120, 180);
+    r.scope(3, root, "outlives", 190, 900);
+    r.close(root, SpanId::NONE, "root", 100, 200);
+    assert_tree(
+        &tree(&r),
+        "
+        root 1x total 100 self 20
+          a 1x total 40 self 40
+          b 1x total 60 self 60
+          outlives 1x total 710 self 710
+        ",
+    );
+}
+
+#[test]
+fn scopes_whose_parent_is_lost_stay_in_the_tree() {
+    let mut r = Records::new(1);
+    let lost = r.id(1);
+    let batch = r.id(1);
+    r.scope(1, batch, "forward", 110, 120);
+    r.close(batch, lost, "batch", 100, 150);
+    r.scope(1, SpanId::NONE, "after", 400, 410);
+    assert_tree(
+        &tree(&r),
+        "
+        (lost scope) -
+          batch 1x total 50 self 40
+            forward 1x total 10 self 10
+        after 1x total 10 self 10
+        ",
+    );
+}
+
+#[test]
+fn a_circle_of_parents_is_cut() {
+    let mut r = Records::new(1);
+    let (a, b, own) = (r.id(1), r.id(1), r.id(1));
+    r.close(a, b, "a", 100, 150);
+    r.close(b, a, "b", 100, 160);
+    r.close(own, own, "own parent", 200, 210);
+    let tree = tree(&r);
+    assert_eq!(tree.spans, 3);
+    assert_eq!(tree.nodes.iter().map(|n| n.count).sum::<u64>(), 3);
+}
+
+#[test]
+fn a_child_process_hangs_under_the_scope_that_started_it() {
+    let run = TestRun::new();
+    let mut parent = Records::new(1);
+    let launch = parent.id(1);
+    parent.close(launch, SpanId::NONE, "launch", 100, 900);
+    let mut child = Records::new(2);
+    child.parent = Some((parent.process, launch));
+    child.scope(1, SpanId::NONE, "work", 200, 300);
+    let mut stranger = Records::new(3);
+    stranger.parent = Some((77, launch));
+    stranger.scope(1, SpanId::NONE, "work", 400, 450);
+    for process in [&parent, &child, &stranger] {
+        run.finished(process);
+    }
+    assert_tree(
+        &hodo_trace::tree(&run.read(), &Filter::default()),
+        "
+        launch 1x total 800 self 800
+          work 1x total 100 self 100
+        work 1x total 50 self 50
+        ",
+    );
+}
+
+#[test]
+fn ranks_merge_by_path_and_can_be_picked() {
+    let run = TestRun::new();
+    for rank in 0..3 {
+        let mut r = Records::new(rank + 1);
+        r.rank = Some(rank);
+        r.scope(1, SpanId::NONE, "step", 100, 110 + u64::from(rank));
+        run.finished(&r);
+    }
+    let all = hodo_trace::tree(&run.read(), &Filter::default());
+    assert_tree(&all, "step 3x total 33 self 33");
+    assert_eq!((all.nodes[0].processes, all.nodes[0].threads), (3, 3));
+    let filter = Filter { rank: Some(2), ..Filter::default() };
+    assert_tree(&hodo_trace::tree(&run.read(), &filter), "step 1x total 12 self 12");
+}
+
+#[test]
+fn filters_keep_what_is_under_a_match_and_show_the_way_to_it() {
+    let name = |text: &str| Filter { name: Some(NamePattern::new(text)), ..Filter::default() };
+    assert_tree(&filtered(&training(), &name("fw*rd")), "");
+    assert_tree(
+        &filtered(&training(), &name("f*w?rd")),
+        "
+        epoch -
+          batch -
+            forward 3x total 90 self 90
+        ",
+    );
+    let filter =
+        Filter { conditions: vec!["index>=1".parse().expect("a condition")], ..Filter::default() };
+    assert_tree(
+        &filtered(&training(), &filter),
+        "
+        epoch -
+          batch 1x total 90 self 20
+            forward 1x total 30 self 30
+            backward 1x total 40 self 40
+        ",
+    );
+    let both = Filter {
+        conditions: vec!["index=0".parse().expect("a condition")],
+        thread: Some("thread-2".to_owned()),
+        ..name("forward")
+    };
+    assert_tree(
+        &filtered(&training(), &both),
+        "
+        epoch -
+          batch -
+            forward 1x total 30 self 30
+        ",
+    );
+}
+
+#[test]
+fn the_last_value_of_an_attribute_decides() {
+    let mut r = Records::new(1);
+    let id = r.id(1);
+    r.text(id, "state", "warm");
+    r.text(id, "state", "hot");
+    r.close(id, SpanId::NONE, "s", 100, 200);
+    let matching = |text: &str| {
+        let conditions = vec![text.parse().expect("a condition")];
+        filtered(&r, &Filter { conditions, ..Filter::default() }).spans
+    };
+    assert_eq!(matching("state=hot"), 1);
+    assert_eq!(matching("state=warm"), 0);
+    assert_eq!(matching("state!=warm"), 1);
+    assert_eq!(matching("other=hot"), 0);
+}
+
+#[test]
+fn a_tag_is_named_or_counted() {
+    let mut r = Records::new(1);
+    for (name, tag, start) in [("a", "x", 100), ("a", "x", 200), ("b", "x", 300), ("b", "y", 400)] {
+        let id = r.id(1);
+        r.text(id, "tag", tag);
+        r.close(id, SpanId::NONE, name, start, start + 10);
+    }
+    assert_tree(
+        &tree(&r),
+        "
+        a / x 2x total 20 self 20
+        b / 2 tags 2x total 20 self 20
+        ",
+    );
+}
+
+#[test]
+fn a_benchmark_loop_has_statistics_without_its_warm_up() {
+    let mut r = Records::new(1);
+    let warm = r.id(1);
+    for start in [100, 120] {
+        let id = r.id(1);
+        r.flagged(id, warm, "iteration", start, start + 19, flag::ITERATION | flag::WARMUP);
+    }
+    r.flagged(warm, SpanId::NONE, "mm warm-up", 100, 150, flag::WARMUP);
+    let bench = r.id(1);
+    for (start, len) in [(200, 10), (220, 12), (240, 14), (260, 8), (280, 11)] {
+        let id = r.id(1);
+        r.flagged(id, bench, "iteration", start, start + len, flag::ITERATION);
+    }
+    r.flagged(bench, SpanId::NONE, "mm", 200, 300, flag::BENCH);
+    let tree = tree(&r);
+    let node = tree.nodes.iter().find(|n| n.name == "mm").expect("the loop");
+    let bench = node.bench.expect("statistics");
+    assert_eq!((bench.iterations, bench.warmup), (5, 2));
+    assert_eq!((bench.min_ns, bench.median_ns, bench.mean_ns, bench.p95_ns), (8, 11, 11, 14));
+    // s = 2.236, t = 2.776, n = 5: 11 ± 2.78.
+    assert_eq!(bench.ci95_ns, Some([8, 14]));
+    assert!(tree.nodes.iter().filter(|n| n.bench.is_some()).count() == 1);
+}
+
+#[test]
+fn cpu_time_is_a_value_a_zero_or_not_captured_with_the_reason() {
+    let mut r = Records::new(1);
+    for (name, flags) in [
+        ("some", 0),
+        ("some", flag::CPU_SUSPENDED),
+        ("none", flag::CPU_OFF),
+        ("none", flag::CPU_OTHER_THREAD),
+    ] {
+        let id = r.id(1);
+        r.flagged(id, SpanId::NONE, name, 100, 200, flags);
+    }
+    r.scope(1, SpanId::NONE, "zero", 300, 301);
+    let tree = tree(&r);
+    let cpu = |name: &str| tree.nodes.iter().find(|n| n.name == name).expect("a node").cpu;
+    assert_eq!(
+        (cpu("some").total_ns, cpu("some").captured, cpu("some").suspended),
+        (Some(50), 1, 1)
+    );
+    assert_eq!((cpu("none").total_ns, cpu("none").off, cpu("none").other_thread), (None, 1, 1));
+    assert_eq!(cpu("zero").total_ns, Some(0));
+}
+
+#[test]
+fn marks_are_series_and_summaries_and_every_scope_has_its_overhead() {
+    let mut r = Records::new(1);
+    let id = r.id(1);
+    for (at, value) in [(110, 3.0), (120, f64::NAN), (130, 1.0), (140, f64::INFINITY)] {
+        r.mark(1, id, "loss", at, Value::F64(value), false);
+    }
+    r.mark(1, id, "best", 150, Value::I64(4), true);
+    r.mark(1, id, "best", 160, Value::I64(7), true);
+    r.mark(1, SpanId::NONE, "outside", 170, Value::Bool(true), false);
+    r.close(id, SpanId::NONE, "s", 100, 200);
+    let tree = tree(&r);
+    let marks = &tree.nodes[0].marks;
+    let names: Vec<_> = marks.iter().map(|m| (m.name.as_str(), m.count)).collect();
+    assert_eq!(names, [(OVERHEAD_MARK, 1), ("best", 2), ("loss", 4)]);
+    assert_eq!(marks[0].last, hodo_trace::Value::I64(1));
+    assert_eq!(marks[1].last, hodo_trace::Value::I64(7));
+    let loss = &marks[2];
+    assert_eq!((loss.min, loss.max, loss.mean), (Some(1.0), Some(f64::INFINITY), Some(2.0)));
+    assert_eq!((&loss.first, loss.summary), (&hodo_trace::Value::F64(3.0), false));
+    assert_eq!(tree.marks[0].name, "outside");
+    let json = serde_json::to_string(&tree).expect("JSON");
+    assert!(json.contains(r#""last":"inf""#), "{json}");
+    assert!(json.starts_with(r#"{"schema":"hodo.tree/1""#), "{json}");
+}
+
+#[test]
+fn failed_and_left_open_scopes_are_counted() {
+    let mut r = Records::new(1);
+    for flags in [0, flag::FAILED, flag::LEFT_OPEN] {
+        let id = r.id(1);
+        r.flagged(id, SpanId::NONE, "s", 100, 110, flags);
+    }
+    let tree = tree(&r);
+    assert_tree(&tree, "s 3x total 30 self 30 open 1 failed 1");
+    assert_eq!(tree.nodes[0].durations.expect("two closed").max_ns, 10);
+}
+
+#[test]
+fn the_flat_table_counts_a_scope_inside_its_like_once() {
+    let mut r = Records::new(1);
+    let outer = r.id(1);
+    let inner = r.id(1);
+    r.scope(1, inner, "g", 120, 140);
+    r.close(inner, outer, "f", 110, 150);
+    r.close(outer, SpanId::NONE, "f", 100, 200);
+    let rows = flat(&tree(&r), FlatSort::Total);
+    let rows: Vec<_> =
+        rows.iter().map(|r| (r.name.as_str(), r.count, r.total_ns, r.self_ns)).collect();
+    assert_eq!(rows, [("f", 2, 100, 80), ("g", 1, 20, 20)]);
+}
+
+#[test]
+fn a_node_with_thousands_of_children_is_right() {
+    let mut r = Records::new(1);
+    for i in 0..3000u64 {
+        let name = format!("n{:04}", i % 1500);
+        r.scope(1, SpanId::NONE, &name, 100 + i, 101 + i);
+    }
+    let tree = tree(&r);
+    assert_eq!(tree.nodes.len(), 1500);
+    assert!(tree.nodes.iter().all(|n| n.count == 2));
+}
