@@ -3,6 +3,7 @@
 mod arena;
 mod arena_sample;
 mod collect;
+mod document;
 mod made;
 mod round_trip;
 mod sample;
