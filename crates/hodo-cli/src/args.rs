@@ -39,6 +39,11 @@ Examples:
   hodo doctor
   hodo doctor --json";
 
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  hodo demo
+  hodo demo --seconds 1 --json";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   hodo completions bash > hodo.bash";
@@ -96,6 +101,9 @@ pub enum Verb {
     /// Say what works on this machine, why not, and what to do.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Record a small training loop, then show its report.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArgs),
     /// Print the completions of a shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
@@ -227,6 +235,22 @@ pub struct VerifyArgs {
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
     /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hodo demo`.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// How long to train.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.5)]
+    pub seconds: f64,
+
+    /// The same seed makes the same data and the same network.
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+
+    /// Print the report as one JSON document instead of text.
     #[arg(long)]
     pub json: bool,
 }

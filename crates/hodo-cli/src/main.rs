@@ -1,6 +1,10 @@
 //! The `hodo` program: reads runs, shows them, exports them.
 
 mod args;
+mod demo;
+mod demonstrate;
+#[cfg(test)]
+mod docs;
 mod doctor;
 mod export;
 mod ls;
@@ -27,6 +31,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
+        Verb::Demo(args) => demonstrate::run(args, &cli.dir, cli.color),
         Verb::Completions(args) => completions(args.shell),
     }
 }

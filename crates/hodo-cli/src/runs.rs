@@ -31,6 +31,13 @@ impl Bar {
         Bar { verb, began: Instant::now(), bar: OnceCell::new() }
     }
 
+    /// A bar that is shown at once: this will take a while.
+    pub fn shown(verb: &'static str) -> Bar {
+        let bar = Bar::new(verb);
+        bar.bar.get_or_init(|| bar.make());
+        bar
+    }
+
     /// Moves the bar.
     pub fn at(&self, done: u64, of: u64) {
         if self.bar.get().is_none() && self.began.elapsed() < PATIENCE {
@@ -39,6 +46,13 @@ impl Bar {
         let bar = self.bar.get_or_init(|| self.make());
         bar.set_length(of);
         bar.set_position(done);
+    }
+
+    /// Changes the words in front of the bar.
+    pub fn say(&self, words: &str) {
+        if let Some(bar) = self.bar.get() {
+            bar.set_message(words.to_owned());
+        }
     }
 
     fn make(&self) -> ProgressBar {

@@ -8,7 +8,7 @@ use std::path::Path;
 pub fn crashed(dir: &Path) -> Check {
     const NAME: &str = "runs";
     let runs = Run::list(dir);
-    let crashed = runs.iter().filter(|r| is_crashed(&r.folder, r.live)).count();
+    let crashed = runs.iter().filter(|r| r.crashed).count();
     let live = runs.iter().filter(|r| r.live).count();
     let found = format!("{} in this folder, {live} live, {crashed} crashed", runs.len());
     if crashed == 0 {
@@ -19,10 +19,4 @@ pub fn crashed(dir: &Path) -> Check {
         found,
         "`hodo report` reads them as they are; remove a run's folder when it is not needed any more",
     )
-}
-
-/// A process that shut down removed its arena; one that left it and holds no lock on it is dead.
-fn is_crashed(folder: &Path, live: bool) -> bool {
-    let Ok(entries) = std::fs::read_dir(folder) else { return false };
-    !live && entries.flatten().any(|e| e.path().join("arena").exists())
 }

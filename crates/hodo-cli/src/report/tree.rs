@@ -23,7 +23,7 @@ pub fn text(view: &View<'_>) -> String {
     for line in &chosen.lines {
         table.row(row(view, line, all_ns));
     }
-    table.render(view.width) + &notes(view, chosen.hidden)
+    table.render(view.width) + &notes(view, chosen.hidden, &table.dropped(view.width))
 }
 
 fn empty(view: &View<'_>) -> String {
@@ -62,7 +62,7 @@ fn row(view: &View<'_>, line: &Line, all_ns: u64) -> Vec<Cell> {
     }
     cells.push(Cell::plain(number::count(node.count)));
     cells.push(Cell::plain(duration_cell(node.total_ns as f64)));
-    cells.push(share(view, node, all_ns));
+    cells.push(share(view, node));
     cells.push(Cell::new(heat(node.self_ns, all_ns), duration_cell(node.self_ns as f64)));
     cells.extend(statistics(node));
     cells.push(cpu(&node.cpu));
@@ -97,11 +97,11 @@ fn statistics(node: &Node) -> Vec<Cell> {
 }
 
 /// Time as part of the parent's, or of the run's for an outermost scope.
-fn share(view: &View<'_>, node: &Node, all_ns: u64) -> Cell {
+fn share(view: &View<'_>, node: &Node) -> Cell {
     let parent = node.parent.and_then(|p| view.tree.nodes.get(p as usize));
     let whole = match parent {
         Some(p) if p.kind == NodeKind::Scope => p.total_ns,
-        _ => all_ns,
+        _ => view.tree.wall_ns,
     };
     if whole == 0 {
         return Cell::default();
@@ -135,7 +135,7 @@ fn cpu(sum: &CpuSum) -> Cell {
     }
 }
 
-fn notes(view: &View<'_>, hidden: usize) -> String {
+fn notes(view: &View<'_>, hidden: usize, dropped: &[&str]) -> String {
     let mut lines = Vec::new();
     if let Some(line) = cpu_note(view) {
         lines.push(line);
@@ -146,7 +146,10 @@ fn notes(view: &View<'_>, hidden: usize) -> String {
     if hidden > 0 {
         lines.push(format!("{} not shown (--depth, --min)", text::plural(hidden as u64, "path")));
     }
-    lines.iter().map(|l| style::paint(DIM, l) + "\n").collect()
+    if !dropped.is_empty() {
+        lines.push(format!("no room for {} (--width 140 shows all)", dropped.join(", ")));
+    }
+    lines.iter().map(|l| style::paint(DIM, &text::fit(l, view.width)) + "\n").collect()
 }
 
 /// Why CPU time is missing, for the marks `–` and `≥`.

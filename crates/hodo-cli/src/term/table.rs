@@ -135,6 +135,13 @@ impl Table {
         out
     }
 
+    /// Titles of the columns that do not fit into `limit` columns.
+    pub fn dropped(&self, limit: usize) -> Vec<&'static str> {
+        let shown = self.layout(limit.saturating_sub(self.indent));
+        let gone = |i: &usize| !self.is_blank(*i) && shown.iter().all(|(k, _)| k != i);
+        (0..self.columns.len()).filter(gone).map(|i| self.columns[i].title).collect()
+    }
+
     /// The columns that stay, each with its width.
     fn layout(&self, limit: usize) -> Vec<(usize, usize)> {
         let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
@@ -251,6 +258,7 @@ a_rather_long_name_…       1  9 s
 short                 12 345  9 s
 ";
         assert_eq!(bare(&table().render(33)), expected);
+        assert_eq!(table().dropped(33), ["mean"]);
         assert!(bare(&table().render(30)).lines().all(|l| text::width(l) <= 30));
     }
 

@@ -1,0 +1,74 @@
+//! The reference in `docs/cli.md`, made from the command line itself.
+
+use crate::args::Cli;
+use clap::{Arg, Command, CommandFactory};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+const INTRODUCTION: &str = "\
+# The `hodo` command
+
+Made from the program's own help; `HODO_BLESS=1 cargo test -p hodo-cli docs` writes it anew.
+
+Data goes to standard output, notes and progress to standard error. Colours appear only on a terminal.
+Exit codes: 0 all well, 1 the work failed (`verify`: the run is not whole; `doctor`: something is bad),
+2 the command line was wrong.
+";
+
+/// The whole page.
+fn page() -> String {
+    let mut hodo = Cli::command();
+    hodo.build();
+    let mut out = INTRODUCTION.to_owned();
+    out += "\n## Flags of every verb\n\n";
+    hodo.get_arguments().filter(|a| a.is_global_set()).for_each(|a| out += &flag(a));
+    for verb in hodo.get_subcommands().filter(|v| v.get_name() != "help") {
+        out += &section(verb);
+    }
+    out
+}
+
+fn section(verb: &Command) -> String {
+    let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut out = format!("\n## `hodo {}`\n\n{}.\n\n", verb.get_name(), about.trim_end_matches('.'));
+    for arg in verb.get_arguments().filter(|a| !a.is_global_set() && a.get_id() != "help") {
+        out += &flag(arg);
+    }
+    let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let lines: Vec<&str> = examples.lines().skip(1).map(str::trim).collect();
+    out + "\n```sh\n" + &lines.join("\n") + "\n```\n"
+}
+
+fn flag(arg: &Arg) -> String {
+    let short = arg.get_short().map(|s| format!("-{s}, ")).unwrap_or_default();
+    let name = arg.get_long().map(|l| format!("{short}--{l}")).unwrap_or_default();
+    let takes = arg.get_action().takes_values();
+    let value = arg.get_value_names().unwrap_or_default().first().filter(|_| takes);
+    let shown = [name, value.map(ToString::to_string).unwrap_or_default()].join(" ");
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    format!("- `{}`: {}.{}\n", shown.trim(), help.trim_end_matches('.'), extras(arg))
+}
+
+fn extras(arg: &Arg) -> String {
+    if !arg.get_action().takes_values() {
+        return String::new();
+    }
+    let names: Vec<String> = arg.get_possible_values().iter().map(|v| format!("`{}`", v.get_name())).collect();
+    let choices = if names.is_empty() { String::new() } else { format!(" One of {}.", names.join(", ")) };
+    let default = arg.get_default_values().first().map(|d| format!(" Default: `{}`.", d.to_string_lossy()));
+    let variable = arg.get_env().map(|e| format!(" Variable: `{}`.", e.to_string_lossy()));
+    choices + &default.unwrap_or_default() + &variable.unwrap_or_default()
+}
+
+#[test]
+fn docs_cli_md_is_what_the_program_says() {
+    if std::env::var_os("HODO_BLESS").is_some() {
+        std::fs::write(FILE, page()).unwrap();
+    }
+    let written = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(written == page(), "docs/cli.md is out of date; HODO_BLESS=1 cargo test -p hodo-cli docs writes it");
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}

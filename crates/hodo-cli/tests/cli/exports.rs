@@ -1,0 +1,114 @@
+//! Exports, read back by other people's parsers.
+
+use crate::made::{self, Folder, Made};
+use crate::program::{ID, folder, stdout};
+use crate::samples;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The Python with Perfetto's definitions that `make test` provides.
+fn python() -> Option<String> {
+    let python = std::env::var("HODO_PYTHON").ok().filter(|p| Path::new(p).exists());
+    if python.is_none() {
+        eprintln!("not checked: HODO_PYTHON names no Python with the perfetto package (`make test` does)");
+    }
+    python
+}
+
+fn same_tree(dir: &Folder) {
+    let Some(python) = python() else { return };
+    let trace = dir.path().join("run.pftrace");
+    let report = dir.path().join("report.json");
+    stdout(dir.path(), &["export", "--to", "perfetto", "-o", trace.to_str().unwrap()]);
+    std::fs::write(&report, stdout(dir.path(), &["report", "--json"])).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto_tree.py");
+    let output = Command::new(python).args([&script, &trace, &report]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("same tree"));
+}
+
+#[test]
+fn perfetto_shows_the_same_tree() {
+    for run in [samples::training(100), samples::crossing(200), samples::hostile(300)] {
+        same_tree(&folder(&run));
+    }
+}
+
+#[test]
+fn perfetto_keeps_processes_of_several_hosts_apart() {
+    let dir = Folder::new();
+    let (mut first, mut second) = (samples::training(100), samples::crossing(200));
+    (first.rank, second.rank) = (Some(0), Some(1));
+    made::write(dir.path(), ID, &[&first, &second]);
+    same_tree(&dir);
+}
+
+fn chrome(run: &Made) -> Vec<Value> {
+    let dir = folder(run);
+    let text = stdout(dir.path(), &["export", "--to", "chrome"]);
+    // serde_json refuses NaN, bare control characters and trailing commas, as strict parsers do.
+    let document: Value = serde_json::from_str(&text).unwrap();
+    document["traceEvents"].as_array().unwrap().clone()
+}
+
+#[test]
+fn chrome_json_holds_every_scope_and_mark() {
+    for (run, spans, marks) in
+        [(samples::training(100), 42, 6), (samples::crossing(200), 8, 0), (samples::hostile(300), 3, 3)]
+    {
+        let events = chrome(&run);
+        let count = |phases: &[&str]| {
+            events.iter().filter(|e| phases.contains(&e["ph"].as_str().unwrap())).count()
+        };
+        assert_eq!(count(&["X", "b"]), spans);
+        assert_eq!(count(&["b"]), count(&["e"]));
+        assert_eq!(count(&["C", "i"]), marks);
+    }
+}
+
+#[test]
+fn chrome_slices_of_a_row_never_cross() {
+    let mut rows: HashMap<(u64, u64), Vec<(f64, f64)>> = HashMap::new();
+    for e in chrome(&samples::crossing(200)).iter().filter(|e| e["ph"] == "X") {
+        let row = (e["pid"].as_u64().unwrap(), e["tid"].as_u64().unwrap());
+        let start = e["ts"].as_f64().unwrap();
+        rows.entry(row).or_default().push((start, start + e["dur"].as_f64().unwrap()));
+    }
+    assert!(rows.len() >= 3, "the crossing requests lie on rows of their own: {rows:?}");
+    for slices in rows.values() {
+        for (a, b) in slices.iter().flat_map(|a| slices.iter().map(move |b| (a, b))) {
+            assert!(!(a.0 < b.0 && b.0 < a.1 && a.1 < b.1), "{a:?} crosses {b:?}");
+        }
+    }
+}
+
+#[test]
+fn chrome_values_survive_that_json_cannot_hold() {
+    let events = chrome(&samples::hostile(300));
+    let args = |name: &str| {
+        let event = events.iter().find(|e| e["args"].get(name).is_some()).unwrap();
+        event["args"][name].clone()
+    };
+    assert_eq!(args("nan"), "NaN");
+    assert_eq!(args("infinite"), "-inf");
+    assert_eq!(args("shape"), serde_json::json!({"batch": [1, 2]}));
+    assert_eq!(args("broken"), r#"{"batch":[1,"#);
+    assert_eq!(args("quote\"key"), "line\nbreak \u{0} \"quoted\"");
+}
+
+#[test]
+fn python_reads_the_chrome_export_strictly() {
+    let Some(python) = python() else { return };
+    let dir = folder(&samples::hostile(300));
+    let file = dir.path().join("run.json");
+    stdout(dir.path(), &["export", "--to", "chrome", "-o", file.to_str().unwrap()]);
+    let program = "import json, sys\n\
+        def refuse(constant): sys.exit(f'{constant} is no JSON')\n\
+        trace = json.load(open(sys.argv[1], encoding='utf-8'), parse_constant=refuse)\n\
+        assert len(trace['traceEvents']) == 8, len(trace['traceEvents'])";
+    let status = Command::new(python).args(["-c", program]).arg(&file).status().unwrap();
+    assert!(status.success());
+}

@@ -1,0 +1,59 @@
+//! The examples in the help run as they stand.
+
+use crate::made;
+use crate::program::{ID, hodo, stdout};
+use crate::samples;
+use std::path::Path;
+
+const VERBS: [&str; 7] = ["report", "ls", "export", "verify", "doctor", "demo", "completions"];
+
+/// The example commands of a help text, without the words that explain them.
+fn examples(help: &str) -> Vec<String> {
+    let lines = help.split("Examples:\n").nth(1).unwrap_or("").lines();
+    let command = |line: &str| line.trim().split("   ").next().unwrap_or("").trim().to_owned();
+    lines.map(command).filter(|c| c.starts_with("hodo ")).collect()
+}
+
+fn run_example(example: &str, folder: &Path) {
+    let program = Path::new(env!("CARGO_BIN_EXE_hodo")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut shell = std::process::Command::new("sh");
+    let output = shell
+        .args(["-c", example])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env_remove("HODO_DIR")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{example}`: {errors}");
+}
+
+#[test]
+fn every_example_runs() {
+    let dir = made::Folder::new();
+    made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
+    let mut all = examples(&stdout(dir.path(), &["--help"]));
+    assert_eq!(all.len(), 5);
+    for verb in VERBS {
+        let found = examples(&stdout(dir.path(), &[verb, "--help"]));
+        assert!(!found.is_empty(), "{verb}");
+        all.extend(found);
+    }
+    all.sort();
+    all.dedup();
+    // The whole demo takes its time; its shorter example runs.
+    all.retain(|e| e != "hodo demo");
+    all.iter().for_each(|example| run_example(example, dir.path()));
+}
+
+#[test]
+fn version_and_completions() {
+    let dir = made::Folder::new();
+    assert_eq!(stdout(dir.path(), &["--version"]), format!("hodo {}\n", env!("CARGO_PKG_VERSION")));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(dir.path(), &["completions", shell]).contains("report"), "{shell}");
+    }
+    let output = hodo(dir.path(), &["completions", "tcsh"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,166 @@
+"""Checks a Perfetto export against the report of the same run: same paths, counts and durations.
+
+    perfetto_tree.py TRACE REPORT.json
+
+TRACE is what `hodo export --to perfetto` wrote, REPORT.json what `hodo report --json` printed. The
+trace is parsed with the definitions Perfetto publishes; the tree is built again from nothing but
+the trace: slices that lie inside one another on a track, and `hodo.parent_id` where a scope is not
+drawn inside its parent.
+"""
+
+import json
+import sys
+from collections import Counter, defaultdict
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent
+
+CLEARED = 1
+
+
+def refuse(why):
+    sys.exit(f"perfetto_tree: {why}")
+
+
+class Names:
+    """Interned names of one packet sequence."""
+
+    def __init__(self):
+        self.events, self.keys, self.categories = {}, {}, {}
+
+    def add(self, data):
+        for table, entries in (
+            (self.events, data.event_names),
+            (self.keys, data.debug_annotation_names),
+            (self.categories, data.event_categories),
+        ):
+            for entry in entries:
+                if entry.iid in table:
+                    refuse(f"name {entry.iid} is spelt out twice")
+                table[entry.iid] = entry.name
+
+
+def annotation(value):
+    kind = value.WhichOneof("value")
+    return getattr(value, kind) if kind else None
+
+
+class Slice:
+    def __init__(self, sequence, name, start, notes, parent):
+        self.sequence, self.name, self.start, self.notes, self.parent = sequence, name, start, notes, parent
+        self.end = None
+        self.id = notes["hodo.scope_id"]
+
+
+def read(path):
+    """The tracks, slices, counter values and instants of a trace."""
+    trace = Trace()
+    with open(path, "rb") as file:
+        trace.ParseFromString(file.read())
+    tracks, names = {}, defaultdict(Names)
+    open_on, slices, counters, instants = defaultdict(list), [], Counter(), Counter()
+    # A viewer sorts by time and keeps the file's order of equal times.
+    packets = sorted(
+        enumerate(trace.packet), key=lambda p: (p[1].timestamp if p[1].HasField("track_event") else -1, p[0])
+    )
+    for packet in trace.packet:
+        if packet.HasField("track_descriptor"):
+            descriptor = packet.track_descriptor
+            if descriptor.uuid in tracks:
+                refuse(f"track {descriptor.uuid} is described twice")
+            if descriptor.parent_uuid and descriptor.parent_uuid not in tracks:
+                refuse(f"track {descriptor.uuid} stands under one that is not there")
+            tracks[descriptor.uuid] = descriptor
+        if packet.HasField("interned_data"):
+            names[packet.trusted_packet_sequence_id].add(packet.interned_data)
+    for _, packet in packets:
+        if not packet.HasField("track_event"):
+            continue
+        event, sequence = packet.track_event, packet.trusted_packet_sequence_id
+        known = names[sequence]
+        if event.track_uuid not in tracks:
+            refuse(f"an event lies on track {event.track_uuid}, which is not described")
+        stack = open_on[event.track_uuid]
+        if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            notes = {known.keys[a.name_iid]: annotation(a) for a in event.debug_annotations}
+            opened = Slice(sequence, known.events[event.name_iid], packet.timestamp, notes, stack[-1] if stack else None)
+            slices.append(opened)
+            stack.append(opened)
+        elif event.type == TrackEvent.TYPE_SLICE_END:
+            if not stack:
+                refuse("a slice ends that did not begin")
+            stack.pop().end = packet.timestamp
+        elif event.type == TrackEvent.TYPE_COUNTER:
+            counters[tracks[event.track_uuid].name] += 1
+        elif event.type == TrackEvent.TYPE_INSTANT:
+            instants[known.events[event.name_iid]] += 1
+    if any(open_on.values()):
+        refuse("a slice never ends")
+    return tracks, slices, counters, instants
+
+
+def path_of(scope, by_id):
+    names = []
+    while scope is not None:
+        names.append(scope.name)
+        above = scope.notes.get("hodo.parent_id")
+        scope = scope.parent if above is None else by_id.get((scope.sequence, above))
+    return tuple(reversed(names))
+
+
+def totals(slices):
+    """Count, nanoseconds, failed and open by path."""
+    by_id = {(s.sequence, s.id): s for s in slices}
+    if len(by_id) != len(slices):
+        refuse("two slices have the same scope id")
+    result = defaultdict(lambda: [0, 0, 0, 0])
+    for scope in slices:
+        entry = result[path_of(scope, by_id)]
+        entry[0] += 1
+        entry[1] += scope.end - scope.start
+        entry[2] += scope.notes.get("failed", False)
+        entry[3] += scope.notes.get("open_at_end", False)
+    return result
+
+
+def compare(report, found):
+    wanted = {tuple(n["path"]): n for n in report["nodes"]}
+    if set(wanted) != set(found):
+        refuse(f"paths differ: only in the report {set(wanted) - set(found)}, only in the trace {set(found) - set(wanted)}")
+    for path, node in wanted.items():
+        count, total_ns, failed, opened = found[path]
+        if (node["count"], node["failed"], node["open"]) != (count, failed, opened):
+            refuse(f"{path}: report {node['count']} {node['failed']} {node['open']}, trace {count} {failed} {opened}")
+        # Both ends of a slice are rounded to a nanosecond of their own.
+        if abs(node["total_ns"] - total_ns) > count:
+            refuse(f"{path}: report {node['total_ns']} ns, trace {total_ns} ns")
+
+
+def check_tracks(report, tracks):
+    processes = [t for t in tracks.values() if t.HasField("process")]
+    threads = Counter(t.thread.thread_name for t in tracks.values() if t.HasField("thread"))
+    if len(processes) != len(report["processes"]):
+        refuse(f"{len(processes)} process tracks for {len(report['processes'])} processes")
+    if len({p.process.pid for p in processes}) != len(processes):
+        refuse("two process tracks share a pid")
+    named = Counter(t["name"] for p in report["processes"] for t in p["threads"] if t["name"])
+    if named - threads:
+        refuse(f"threads without a track: {named - threads}")
+
+
+def main():
+    trace, report_path = sys.argv[1:]
+    with open(report_path, encoding="utf-8") as file:
+        report = json.load(file)
+    tracks, slices, counters, instants = read(trace)
+    if len(slices) != report["spans"]:
+        refuse(f"{len(slices)} slices for {report['spans']} scopes")
+    compare(report, totals(slices))
+    check_tracks(report, tracks)
+    marks = sum(p["marks"] for p in report["processes"])
+    if sum(counters.values()) + sum(instants.values()) != marks:
+        refuse(f"{sum(counters.values())} counter values and {sum(instants.values())} instants for {marks} marks")
+    print(f"same tree: {len(slices)} scopes on {len(tracks)} tracks, {marks} marks")
+
+
+if __name__ == "__main__":
+    main()
