@@ -1,0 +1,109 @@
+//! The times of a benchmark loop in a few numbers.
+
+/// The times of the measured iterations of a [`bench`](crate::bench), in nanoseconds.
+///
+/// Numbers that need more iterations than there were are NaN: all of them after none, the
+/// confidence interval after one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// The time of each iteration, in order.
+    pub samples_ns: Vec<u64>,
+    /// The shortest.
+    pub min_ns: f64,
+    /// The middle one, or the mean of the middle two.
+    pub median_ns: f64,
+    /// The arithmetic mean.
+    pub mean_ns: f64,
+    /// 95 % of the iterations took at most this long (nearest rank).
+    pub p95_ns: f64,
+    /// The 95 % confidence interval of the mean is `mean_ns` plus or minus this (Student's t).
+    pub ci95_ns: f64,
+}
+
+impl Statistics {
+    pub(crate) fn new(samples_ns: Vec<u64>) -> Self {
+        let mut sorted: Vec<f64> = samples_ns.iter().map(|&ns| ns as f64).collect();
+        sorted.sort_by(f64::total_cmp);
+        let mean_ns = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        Statistics {
+            samples_ns,
+            min_ns: sorted.first().copied().unwrap_or(f64::NAN),
+            median_ns: median(&sorted),
+            mean_ns,
+            p95_ns: nearest_rank(&sorted, 0.95),
+            ci95_ns: half_width95(&sorted, mean_ns),
+        }
+    }
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[half],
+        _ => (sorted[half - 1] + sorted[half]) / 2.0,
+    }
+}
+
+fn nearest_rank(sorted: &[f64], share: f64) -> f64 {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
+fn half_width95(sorted: &[f64], mean: f64) -> f64 {
+    if sorted.len() < 2 {
+        return f64::NAN;
+    }
+    let n = sorted.len() as f64;
+    let variance = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    student_t95(sorted.len() - 1) * (variance / n).sqrt()
+}
+
+/// The two-sided 95 % quantile of Student's t distribution.
+fn student_t95(degrees: usize) -> f64 {
+    const SMALL: [f64; 10] =
+        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    const NORMAL: f64 = 1.959_964;
+    match degrees {
+        0 => f64::NAN,
+        1..=10 => SMALL[degrees - 1],
+        // Cornish-Fisher around the normal quantile: within 0.001 from 10 degrees on.
+        _ => {
+            let (z, v) = (NORMAL, degrees as f64);
+            z + (z.powi(3) + z) / (4.0 * v)
+                + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * v * v)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_samples() {
+        let s = Statistics::new(vec![40, 10, 30, 20]);
+        assert_eq!(s.samples_ns, [40, 10, 30, 20]);
+        assert_eq!((s.min_ns, s.median_ns, s.mean_ns, s.p95_ns), (10.0, 25.0, 25.0, 40.0));
+        // Standard deviation 12.910, three degrees of freedom.
+        assert!((s.ci95_ns - 3.182 * 12.909_944 / 2.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn too_few_samples_are_not_numbers() {
+        let none = Statistics::new(vec![]);
+        assert!(none.min_ns.is_nan() && none.mean_ns.is_nan() && none.p95_ns.is_nan());
+        let one = Statistics::new(vec![7]);
+        assert_eq!((one.min_ns, one.median_ns, one.p95_ns), (7.0, 7.0, 7.0));
+        assert!(one.ci95_ns.is_nan());
+    }
+
+    #[test]
+    fn quantiles_of_t() {
+        for (degrees, expected) in [(1, 12.706), (11, 2.201), (20, 2.086), (60, 2.000)] {
+            let t = student_t95(degrees);
+            assert!((t - expected).abs() < 0.002, "{degrees}: {t}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Every part of the API, read back as a tree.
+
+#![cfg(not(feature = "off"))]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod attribute;
+mod bench;
+mod depth;
+mod futures;
+mod handles;
+mod loops;
+mod scopes;
+mod support;
+#[cfg(feature = "tracing")]
+mod tracing;
+mod values;
