@@ -10,7 +10,7 @@ use hodo_format::spool::{self, Encoder, Losses, ThreadInfo};
 use hodo_trace::{Filter, FlatSort, ReadOptions, Run, flat, tree};
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const THREADS: u32 = 8;
 const NAMES: [&str; 12] = [
@@ -55,8 +55,16 @@ fn report(dir: &Path) -> Outcome {
     println!("top: {}", top.first().map_or("", |row| &row.name));
     println!("spans {} nodes {}", tree.spans, tree.nodes.len());
     println!("account {:?}", run.processes.first().map(|p| &p.account));
-    println!("read {read:?}, read and tree {total:?}, peak {} MiB", peak_mib());
+    println!("read {read:?}, read and tree {total:?}, CPU {:?}, peak {} MiB", cpu(), peak_mib());
     Ok(())
+}
+
+/// CPU time of this process: what a machine with one free core would take.
+fn cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for the call to fill.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn peak_mib() -> u64 {
@@ -108,7 +116,7 @@ impl Worker {
 
     fn close(&mut self, name: u32, sequence: u64, parent: u64, start: u64, index: Option<i64>) {
         let up = if parent == 0 { SpanId::NONE } else { SpanId::new(self.thread, parent) };
-        let idle = if self.random(8) == 0 { self.random(1000) } else { 0 };
+        let idle = self.random(200);
         let span = Span {
             flags: if index.is_some() { flag::HAS_INDEX } else { 0 },
             name,
@@ -118,12 +126,13 @@ impl Worker {
             end: self.now,
             cpu: (self.now - start).saturating_sub(idle),
             index: index.unwrap_or(0),
-            overhead: 60 + 40 * u64::from(name < 3),
+            overhead: 60 + 40 * u64::from(name < 3) + self.random(16),
         };
         self.units.push(span.to_unit());
     }
 
     fn leaf(&mut self, name: u32, parent: u64, ticks: u64) {
+        self.now += self.random(300);
         let (sequence, start) = (self.open(), self.now);
         if self.random(10) == 0 {
             let id = SpanId::new(self.thread, sequence);

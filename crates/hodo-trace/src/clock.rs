@@ -72,3 +72,49 @@ fn slope(anchors: &[Anchor]) -> Option<f64> {
     let ns = last.monotonic_ns.checked_sub(first.monotonic_ns).filter(|&n| n > 0)?;
     Some(ns as f64 / ticks as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALL: u64 = 1_700_000_000_000_000_000;
+    const HOUR: i64 = 3_600_000_000_000;
+
+    /// A counter of 2 GHz; the wall clock is set back by an hour between the anchors.
+    fn stepped() -> Clock {
+        let anchor = |seconds: u64, step: i64| Anchor {
+            ticks: 5_000 + seconds * 2_000_000_000,
+            monotonic_ns: 77 + seconds * 1_000_000_000,
+            wall_ns: (WALL + seconds * 1_000_000_000).saturating_add_signed(step),
+        };
+        Clock::new(vec![anchor(10, -HOUR), anchor(0, 0), anchor(5, -HOUR)])
+    }
+
+    #[test]
+    fn a_stepped_wall_clock_bends_no_duration() {
+        let clock = stepped();
+        assert_eq!(clock.duration_ns(2_000_000), 1_000_000);
+        let at = |seconds: u64| clock.steady_ns(5_000 + seconds * 2_000_000_000);
+        assert_eq!(at(0), WALL as i64);
+        assert_eq!(at(7) - at(2), 5_000_000_000);
+    }
+
+    #[test]
+    fn wall_time_is_what_the_clock_on_the_wall_showed() {
+        let clock = stepped();
+        let at = |seconds: u64| clock.wall_ns(5_000 + seconds * 2_000_000_000) - WALL as i64;
+        assert_eq!(at(4), 4_000_000_000);
+        assert_eq!(at(6), 6_000_000_000 - HOUR);
+        // Before the first anchor there is only that to go by.
+        assert_eq!(clock.wall_ns(3_000) - WALL as i64, -1_000);
+    }
+
+    #[test]
+    fn without_anchors_a_tick_is_a_nanosecond() {
+        let clock = Clock::new(Vec::new());
+        assert!(!clock.is_calibrated());
+        assert_eq!((clock.duration_ns(5), clock.wall_ns(5), clock.steady_ns(5)), (5, 5, 5));
+        let one = Clock::new(vec![Anchor { ticks: 10, monotonic_ns: 10, wall_ns: 100 }]);
+        assert_eq!((one.duration_ns(5), one.wall_ns(12)), (5, 102));
+    }
+}

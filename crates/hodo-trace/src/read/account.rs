@@ -84,7 +84,8 @@ fn produced(collector: &Collector, account: &Account) -> Counts {
 /// Every thread that is known or has records; `unexplained` holds all that is missing, for now.
 fn threads(collector: &Collector) -> Vec<Thread> {
     let numbers = collector.threads.keys().chain(collector.seen.keys());
-    let mut numbers: Vec<u32> = numbers.copied().collect();
+    // Number 0 stands for scopes that nobody closed, written at the end for all threads.
+    let mut numbers: Vec<u32> = numbers.copied().filter(|&number| number != 0).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let unknown = (ThreadInfo::default(), Ranges::default());

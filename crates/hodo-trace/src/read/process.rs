@@ -182,7 +182,7 @@ impl Parts<'_> {
             arena_lost: arena.map(|snapshot| snapshot.lost()),
             should_be_stored: ended
                 .map(|end| end.stored)
-                .or(arena.filter(|_| still).map(|snapshot| snapshot.view.stored)),
+                .or(arena.filter(|_| still).map(|snapshot| snapshot.should_be_stored())),
         }
     }
 }

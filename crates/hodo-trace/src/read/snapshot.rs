@@ -85,6 +85,18 @@ impl Snapshot {
         lost
     }
 
+    /// Records the spool should hold: those written, less those whose files went away.
+    pub(super) fn should_be_stored(&self) -> Counts {
+        [Loss::SpoolCap, Loss::SpoolGone].iter().fold(self.view.stored, |stored, &reason| {
+            let gone = self.view.lost[reason as usize];
+            Counts {
+                spans: stored.spans.saturating_sub(gone.spans),
+                marks: stored.marks.saturating_sub(gone.marks),
+                attrs: stored.attrs.saturating_sub(gone.attrs),
+            }
+        })
+    }
+
     /// Takes over the counters of a later copy.
     pub(super) fn take_losses(&mut self, later: Snapshot) {
         self.view.lost = later.view.lost;

@@ -5,18 +5,21 @@ use super::paths::{NodeId, Paths, ROOT};
 use super::{MarkSeries, Tag};
 use crate::select::Selection;
 use crate::{MarkRow, OVERHEAD_MARK, Process, Run, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map, hash_map};
 
-/// Marks of one name in the making.
+/// Marks of one name in the making; first and last with their moments.
 struct Growing {
-    series: MarkSeries,
-    first_at: i64,
-    last_at: i64,
+    count: u64,
+    first: (i64, Value),
+    last: (i64, Value),
+    min: Option<f64>,
+    max: Option<f64>,
     sum: f64,
     finite: u64,
 }
 
-type Key = (NodeId, String, bool);
+/// Node, name and whether they are summaries.
+type Key<Name> = (NodeId, Name, bool);
 
 /// The marks of every node; those made outside any scope under the root.
 pub(super) fn series(
@@ -24,19 +27,40 @@ pub(super) fn series(
     paths: &mut Paths,
     kept: &[Selection],
 ) -> BTreeMap<NodeId, Vec<MarkSeries>> {
-    let mut growing: BTreeMap<Key, Growing> = BTreeMap::new();
+    let mut growing: BTreeMap<Key<String>, Growing> = BTreeMap::new();
     for (at, process) in run.processes.iter().enumerate() {
-        for mark in &process.marks {
-            if let Some(node) = node_of(mark, process, at, paths, &kept[at]) {
-                add(&mut growing, node, mark, process);
+        for ((node, name, summary), grown) in of_process(process, at, paths, &kept[at]) {
+            let name = process.names.text(name).into_owned();
+            match growing.entry((node, name, summary)) {
+                btree_map::Entry::Vacant(place) => drop(place.insert(grown)),
+                btree_map::Entry::Occupied(mut place) => place.get_mut().join(grown),
             }
         }
     }
     let mut by_node: BTreeMap<NodeId, Vec<MarkSeries>> = BTreeMap::new();
-    for ((node, _, _), grown) in growing {
-        by_node.entry(node).or_default().push(grown.finish());
+    for ((node, name, summary), grown) in growing {
+        by_node.entry(node).or_default().push(grown.finish(name, summary));
     }
     by_node
+}
+
+fn of_process(
+    process: &Process,
+    at: usize,
+    paths: &mut Paths,
+    kept: &Selection,
+) -> HashMap<Key<u32>, Growing> {
+    let mut growing: HashMap<Key<u32>, Growing> = HashMap::new();
+    for mark in &process.marks {
+        if let Some(node) = node_of(mark, process, at, paths, kept) {
+            let point = Growing::new(mark, process);
+            match growing.entry((node, mark.name, mark.summary)) {
+                hash_map::Entry::Vacant(place) => drop(place.insert(point)),
+                hash_map::Entry::Occupied(mut place) => place.get_mut().join(point),
+            }
+        }
+    }
+    growing
 }
 
 /// The node a mark belongs to; none when the filter dropped its scope. What belongs to no scope,
@@ -56,59 +80,52 @@ fn node_of(
     }
 }
 
-fn add(growing: &mut BTreeMap<Key, Growing>, node: NodeId, mark: &MarkRow, process: &Process) {
-    let name = process.names.text(mark.name).into_owned();
-    let at = process.clock.steady_ns(mark.at);
-    let value = mark.value.resolved(&process.names);
-    match growing.entry((node, name, mark.summary)) {
-        std::collections::btree_map::Entry::Vacant(place) => {
-            let (_, name, summary) = place.key().clone();
-            place.insert(Growing::new(name, summary, at, value));
-        }
-        std::collections::btree_map::Entry::Occupied(place) => place.into_mut().add(at, value),
-    }
-}
-
 impl Growing {
-    fn new(name: String, summary: bool, at: i64, value: Value) -> Growing {
-        let series = MarkSeries {
+    fn new(mark: &MarkRow, process: &Process) -> Growing {
+        let at = process.clock.steady_ns(mark.at);
+        let value = mark.value.resolved(&process.names);
+        let number = value.as_f64().filter(|n| !n.is_nan());
+        let finite = number.filter(|n| n.is_finite());
+        Growing {
+            count: 1,
+            first: (at, value.clone()),
+            last: (at, value),
+            min: number,
+            max: number,
+            sum: finite.unwrap_or(0.0),
+            finite: u64::from(finite.is_some()),
+        }
+    }
+
+    fn join(&mut self, other: Growing) {
+        let pick = |a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64| match (a, b) {
+            (Some(a), Some(b)) => Some(of(a, b)),
+            (a, b) => a.or(b),
+        };
+        self.count += other.count;
+        self.min = pick(self.min, other.min, f64::min);
+        self.max = pick(self.max, other.max, f64::max);
+        self.sum += other.sum;
+        self.finite += other.finite;
+        if other.first.0 < self.first.0 {
+            self.first = other.first;
+        }
+        if other.last.0 >= self.last.0 {
+            self.last = other.last;
+        }
+    }
+
+    fn finish(self, name: String, summary: bool) -> MarkSeries {
+        MarkSeries {
             name,
             summary,
-            count: 0,
-            first: value.clone(),
-            last: value.clone(),
-            min: None,
-            max: None,
-            mean: None,
-        };
-        let mut growing = Growing { series, first_at: at, last_at: at, sum: 0.0, finite: 0 };
-        growing.add(at, value);
-        growing
-    }
-
-    fn add(&mut self, at: i64, value: Value) {
-        let series = &mut self.series;
-        series.count += 1;
-        if let Some(number) = value.as_f64().filter(|n| !n.is_nan()) {
-            series.min = Some(series.min.map_or(number, |min| min.min(number)));
-            series.max = Some(series.max.map_or(number, |max| max.max(number)));
-            if number.is_finite() {
-                self.sum += number;
-                self.finite += 1;
-            }
+            count: self.count,
+            first: self.first.1,
+            last: self.last.1,
+            min: self.min,
+            max: self.max,
+            mean: (self.finite > 0).then(|| self.sum / self.finite as f64),
         }
-        if at < self.first_at {
-            self.first_at = at;
-            series.first = value;
-        } else if at >= self.last_at {
-            self.last_at = at;
-            series.last = value;
-        }
-    }
-
-    fn finish(mut self) -> MarkSeries {
-        self.series.mean = (self.finite > 0).then(|| self.sum / self.finite as f64);
-        self.series
     }
 }
 

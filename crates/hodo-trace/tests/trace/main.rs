@@ -1,4 +1,5 @@
 //! Whole runs, written by hand and read back.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod crash;
 mod damage;
