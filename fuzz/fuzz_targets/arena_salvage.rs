@@ -5,8 +5,8 @@ use hodo_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, SLAB_BYTES, THREAD_UNITS_AT, read::ArenaView, read::open,
 };
 use hodo_format::record::decode_one;
-use hodo_fuzz::Keep;
 use hodo_format::spool::FrameSink;
+use hodo_fuzz::Keep;
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of input that a composed slab takes.

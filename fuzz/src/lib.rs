@@ -72,8 +72,7 @@ fn units(kind: Kind, flags: u16, name: u32, words: &[u64], text: &[u8]) -> Vec<U
     let bytes = 8 + 8 * words.len() + text.len();
     let Ok(count) = u8::try_from(bytes.div_ceil(UNIT_BYTES)) else { return Vec::new() };
     let head = Head { kind: kind as u8, units: count, flags, name }.word();
-    let mut all: Vec<u8> =
-        [head].iter().chain(words).flat_map(|word| word.to_le_bytes()).collect();
+    let mut all: Vec<u8> = [head].iter().chain(words).flat_map(|word| word.to_le_bytes()).collect();
     all.extend_from_slice(text);
     to_units(&all)
 }

@@ -1,15 +1,13 @@
 //! Ring records into RECORDS frames.
 
 use super::codec::{self, Compressor, Label};
-use super::trail::{BLANK, NameState, Trail, column, shape};
+use super::names::Names;
+use super::trail::{BLANK, Trail, column, shape};
 use super::varint::Column;
 use super::{FRAME_RECORDS, MAX_FRAME_RECORDS, MAX_RAW_BYTES, frame_kind};
 use crate::arena::Counts;
 use crate::record::{AttrsRecord, Head, Kind, MarkRecord, Span, TextRecord, Unit, code, flag};
-use std::collections::HashMap;
 
-/// Name ids below this find their code by index; ids are handed out from 0 up, so nearly all do.
-const DIRECT_NAMES: usize = 1 << 16;
 /// Raw bytes from which a frame counts as full although it has few records.
 const FULL_BYTES: usize = 1 << 20;
 /// Columns that end a zstd block: what follows them has another distribution of bytes.
@@ -19,6 +17,7 @@ const BREAKS: [usize; 5] =
 /// Collects records and writes them as frames. Its buffers are kept from frame to frame.
 pub struct Encoder {
     columns: [Column; column::COUNT],
+    lengths: Column,
     trail: Trail,
     names: Names,
     runs: Vec<Run>,
@@ -42,6 +41,7 @@ impl Encoder {
     pub fn new(zstd_level: i32) -> Self {
         Encoder {
             columns: Default::default(),
+            lengths: Column::default(),
             trail: Trail::default(),
             names: Names::default(),
             runs: Vec::new(),
@@ -119,10 +119,10 @@ impl Encoder {
 
     /// Joins the columns behind their lengths; returns where each zstd block ends.
     fn lay_out(&mut self) -> [usize; BREAKS.len() + 1] {
-        self.raw.push(column::COUNT as u8);
-        for column in &self.columns {
-            self.raw.extend_from_slice(&(column.len() as u32).to_le_bytes());
-        }
+        self.lengths.clear();
+        self.lengths.byte(column::COUNT as u8);
+        self.columns.iter().for_each(|column| self.lengths.unsigned(column.len() as u64));
+        self.raw.extend_from_slice(self.lengths.bytes());
         let mut ends = [0; BREAKS.len() + 1];
         let mut block = 0;
         for (i, column) in self.columns.iter().enumerate() {
@@ -369,55 +369,4 @@ fn text_of(kind: Kind, bytes: &[u8]) -> Option<&[u8]> {
         _ => return None,
     };
     bytes.get(at..)?.get(..usize::try_from(len).ok()?)
-}
-
-/// Small codes for the names of one frame, in order of appearance, and their last spans.
-#[derive(Default)]
-struct Names {
-    /// Code and generation by name id.
-    direct: Vec<(u32, u32)>,
-    /// Codes of ids that are too large for `direct`.
-    far: HashMap<u32, u32>,
-    states: Vec<NameState>,
-    generation: u32,
-}
-
-impl Names {
-    fn clear(&mut self) {
-        self.states.clear();
-        self.far.clear();
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.direct.clear();
-        }
-    }
-
-    /// The code and state of a name; a new one is written to `ids`.
-    #[inline]
-    fn of(&mut self, id: u32, ids: &mut Column) -> (u32, &mut NameState) {
-        let known = match self.direct.get(id as usize) {
-            Some(&(code, generation)) if generation == self.generation => Some(code),
-            _ => self.far.get(&id).copied(),
-        };
-        let code = known.filter(|&code| (code as usize) < self.states.len());
-        let code = code.unwrap_or_else(|| self.add(id, ids));
-        (code, &mut self.states[code as usize])
-    }
-
-    #[cold]
-    fn add(&mut self, id: u32, ids: &mut Column) -> u32 {
-        let code = self.states.len() as u32;
-        self.states.push(NameState::default());
-        ids.unsigned(u64::from(id));
-        let at = id as usize;
-        if at < DIRECT_NAMES {
-            if at >= self.direct.len() {
-                self.direct.resize((at + 1).next_power_of_two(), (u32::MAX, 0));
-            }
-            self.direct[at] = (code, self.generation);
-        } else {
-            self.far.insert(id, code);
-        }
-        code
-    }
 }

@@ -9,7 +9,9 @@ mod decode;
 mod encode;
 mod frames;
 mod header;
+mod names;
 mod read;
+mod rows;
 mod trail;
 mod varint;
 

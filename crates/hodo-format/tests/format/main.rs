@@ -1,5 +1,8 @@
 //! The spool and the arena from outside: what goes in comes out, whatever happens to the bytes.
 
+// Helpers panic as tests do: on what must not happen.
+#![allow(clippy::unwrap_used)]
+
 mod arena;
 mod arena_sample;
 mod collect;

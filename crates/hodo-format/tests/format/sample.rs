@@ -35,7 +35,7 @@ pub fn thread(number: u32) -> ThreadInfo {
         os_tid: 4711,
         name: format!("worker größe {number}"),
         started: 5,
-        ended: (number % 2 == 0).then_some(6),
+        ended: number.is_multiple_of(2).then_some(6),
         produced: losses().produced,
         lost: losses().lost,
         depth_dropped: 20,

@@ -81,9 +81,10 @@ fn changed(file: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn columns_of_a_newer_minor_are_ignored() {
     let sample = Sample::new(100);
     let frame = changed(&sample.file, |raw| {
-        let columns = usize::from(raw[0]);
+        let mut lengths = (1..raw.len()).filter(|&at| raw[at] < 0x80);
+        let behind = lengths.nth(usize::from(raw[0]) - 1).unwrap() + 1;
         raw[0] += 1;
-        raw.splice(1 + 4 * columns..1 + 4 * columns, 3u32.to_le_bytes());
+        raw.insert(behind, 3);
         raw.extend_from_slice(b"new");
     });
     let (summary, mut seen) = read_all(&file_with(&frame));
@@ -118,7 +119,7 @@ fn a_loss_reason_of_a_newer_minor_is_still_counted() {
 fn promises_are_not_believed() {
     let bomb = zstd::bulk::compress(&vec![0; MAX_RAW_BYTES + 1], 1).unwrap();
     let sample = Sample::new(100);
-    let huge_kinds = changed(&sample.file, |raw| raw[1..5].copy_from_slice(&[0xff; 4]));
+    let huge_column = changed(&sample.file, |raw| raw[1..5].copy_from_slice(&[0xff; 4]));
     let strings = [&1u32.to_le_bytes()[..], &u32::MAX.to_le_bytes()].concat();
     let zstd = frame_flag::ZSTD;
     let frames = [
@@ -133,7 +134,7 @@ fn promises_are_not_believed() {
         frame(frame_kind::LOSSES, 0, 60, &[0xff; 60]),
         frame(frame_kind::END, 0, 0, b""),
         frame(frame_kind::THREAD, 0, 20, &[1; 20]),
-        huge_kinds,
+        huge_column,
     ];
     for frame in frames {
         let (summary, seen) = read_all(&file_with(&frame));
@@ -147,9 +148,8 @@ fn promises_are_not_believed() {
 /// Two kinds of half a frame each that together wrap around must not pass for a small number.
 #[test]
 fn counts_that_overflow_are_refused() {
-    let column = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
     let (runs, kinds) = ([1, 0, 0], [0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
-    let raw = [&[2][..], &column(&runs), &column(&kinds), &runs, &kinds].concat();
+    let raw = [&[2, 3, 10][..], &runs, &kinds].concat();
     let (summary, _) = read_all(&file_with(&frame(frame_kind::RECORDS, 0, raw.len(), &raw)));
     assert_eq!(summary.damage.records, 5);
 }

@@ -13,16 +13,30 @@ fn main() -> std::io::Result<()> {
     let file = file();
     put("spool_salvage", "file", &file)?;
     put("spool_salvage", "cut", &file[..file.len() - 20])?;
+    let units: Vec<u8> = records(1).iter().flat_map(|unit| words(&unit.0, 64)).collect();
+    put("frame_decode", "units", &[&[7, 0][..], &units].concat())?;
     let mut at = 64;
     while let Some(header) = FrameHeader::parse(&file[at..]) {
         let payload = &file[at + FRAME_HEADER_BYTES..][..header.payload_bytes as usize];
         let seed = [&[header.kind, header.flags][..], payload].concat();
         put("frame_decode", &format!("kind-{}-{}", header.kind, header.sequence), &seed)?;
-        put("spool_salvage", &format!("frame-{}", header.sequence), &file[at..][..40 + payload.len()])?;
+        put(
+            "spool_salvage",
+            &format!("frame-{}", header.sequence),
+            &file[at..][..40 + payload.len()],
+        )?;
         at += FRAME_HEADER_BYTES + payload.len();
     }
-    put("arena_salvage", "composed", &[&[1][..], &slab(slab_kind::RING), &slab(slab_kind::THREAD)].concat())?;
-    put("arena_salvage", "slots", &[&[1][..], &slab(slab_kind::SLOTS), &slab(slab_kind::THREAD_SLOTS)].concat())?;
+    put(
+        "arena_salvage",
+        "composed",
+        &[&[1][..], &slab(slab_kind::RING), &slab(slab_kind::THREAD)].concat(),
+    )?;
+    put(
+        "arena_salvage",
+        "slots",
+        &[&[1][..], &slab(slab_kind::SLOTS), &slab(slab_kind::THREAD_SLOTS)].concat(),
+    )?;
     put("arena_salvage", "strings", &[&[1][..], &strings()].concat())?;
     put("arena_salvage", "empty", &[0; SLAB_BYTES / 16])
 }
@@ -46,7 +60,8 @@ fn file() -> Vec<u8> {
     strings_frame(3, 1, &["step", "forward", "größe"], &mut file);
     let counts = Counts { spans: 3, marks: 2, attrs: 1 };
     let lost = [counts; 4];
-    let thread = ThreadInfo { number: 2, name: "main".into(), ended: Some(9), lost, ..Default::default() };
+    let thread =
+        ThreadInfo { number: 2, name: "main".into(), ended: Some(9), lost, ..Default::default() };
     thread_frame(4, &thread, &mut file);
     anchors_frame(5, &[Anchor { ticks: 1, monotonic_ns: 2, wall_ns: 3 }; 2], &mut file);
     let losses = Losses { produced: counts, stored: counts, lost };
