@@ -9,15 +9,24 @@ static KIND: Site = Site::new("variant");
 #[inline(never)]
 fn plain(rounds: u64) {
     for _ in 0..rounds {
-        let _scope = hodo_record::open(NAME.id());
+        let _scope = hodo_record::open_at(&NAME, None);
     }
 }
 
 #[inline(never)]
 fn attributes(rounds: u64) {
     for i in 0..rounds {
-        let scope = hodo_record::open_with(NAME.id(), 0, Some(i as i64));
+        let scope = hodo_record::open_at(&NAME, Some(i as i64));
         scope.set_all([(KEY.id(), Value::F64(0.5)), (KIND.id(), Value::Name(KIND.id()))]);
+    }
+}
+
+/// Two bare readings of the clock, for comparison.
+#[inline(never)]
+fn floor(rounds: u64) {
+    for _ in 0..rounds {
+        std::hint::black_box(hodo_record::ClockSource::Counter.now());
+        std::hint::black_box(hodo_record::ClockSource::Counter.now());
     }
 }
 
@@ -30,7 +39,11 @@ fn main() {
     println!("{:?}", hodo_record::init(config));
     for _ in 0..5 {
         let began = std::time::Instant::now();
-        if what == "attributes" { attributes(rounds) } else { plain(rounds) }
+        match what.as_str() {
+            "attributes" => attributes(rounds),
+            "floor" => floor(rounds),
+            _ => plain(rounds),
+        }
         println!("{:.1} ns", began.elapsed().as_nanos() as f64 / rounds as f64);
         println!("{:?}", hodo_record::flush(std::time::Duration::from_secs(5)));
     }

@@ -14,7 +14,7 @@ use hodo_format::record::{SpanId, flag};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A live thread's state, listed so that others can change its limit.
+/// A live thread's state, listed so that others can send it to the slow path.
 #[derive(Clone, Copy, Debug)]
 pub struct Live(pub *mut Thread);
 // SAFETY: only the atomic words of the state are used through this from other threads.
@@ -50,7 +50,7 @@ pub fn existing() -> Option<(*mut Thread, &'static Process)> {
 
 fn belongs(thread: *mut Thread, process: &Process) -> bool {
     // SAFETY: a state's memory is never unmapped; `process` is a plain number in it.
-    !thread.is_null() && unsafe { (*thread).process == process.identity.process }
+    unsafe { (*thread).process == process.identity.process }
 }
 
 fn attach(process: &'static Process) -> Option<*mut Thread> {
@@ -95,8 +95,8 @@ fn announce(process: &Process, this: *mut Thread, arrival: Arrival) {
     live.push(Live(this));
     crate::lock(&process.arrivals).push(arrival);
     // SAFETY: the state was filled by the caller. Set under the lock, so that a shutdown or a
-    // fork that changes all limits does not miss this one.
-    unsafe { (*this).limit.store(process.fast_limit(), Ordering::Relaxed) };
+    // fork that changes all of them does not miss this one.
+    unsafe { (*this).fast.store(process.may_be_fast(), Ordering::Relaxed) };
     drop(live);
     call_at_thread_end(this);
 }
@@ -168,7 +168,7 @@ unsafe extern "C" fn at_thread_end(value: *mut libc::c_void) {
         {
             detach(thread, process);
         }
-        THREAD.set(std::ptr::null_mut());
+        THREAD.set(Thread::NONE);
     });
 }
 
@@ -184,11 +184,10 @@ pub fn detach(this: *mut Thread, process: &'static Process) {
         let is_span = unsafe { crate::context::is_span(slot) };
         if is_span {
             finish(thread, process, slot, now, flag::LEFT_OPEN);
-        } else {
-            thread.release(slot);
         }
+        thread.spare(slot);
     }
-    thread.limit.store(0, Ordering::Relaxed);
+    thread.fast.store(0, Ordering::Relaxed);
     crate::lock(&process.live).retain(|live| live.0 != this);
     for slab in std::mem::take(&mut thread.slot_slabs) {
         process.arena.give(slab);

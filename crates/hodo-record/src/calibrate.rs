@@ -42,7 +42,7 @@ fn scrap(length: &AtomicU32) -> Box<Thread> {
     let mut cpu = CpuWatch::stale();
     (cpu.watch, cpu.armed, cpu.deadline) = (&STILL, 0, u64::MAX);
     Box::new(Thread {
-        limit: AtomicU32::new(1),
+        fast: AtomicU32::new(1),
         next_id: 1,
         published: length,
         cpu,

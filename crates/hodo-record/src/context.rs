@@ -6,7 +6,7 @@
 use crate::attach::{attached, existing};
 use crate::handle::Begun;
 use crate::process::Process;
-use crate::scope::{add_slots, bypass};
+use crate::scope::{bypass, spare_slot};
 use crate::thread::Thread;
 use hodo_format::arena::Slot;
 use hodo_format::record::{Head, Kind, flag};
@@ -19,7 +19,7 @@ pub struct Entered {
     stand_in: *mut Slot,
     thread: *mut Thread,
     before: *mut Slot,
-    depth: u32,
+    free: *mut Slot,
     unrecorded: u32,
 }
 
@@ -29,7 +29,7 @@ impl Entered {
         stand_in: std::ptr::null_mut(),
         thread: std::ptr::null_mut(),
         before: std::ptr::null_mut(),
-        depth: 0,
+        free: std::ptr::null_mut(),
         unrecorded: 0,
     };
 }
@@ -39,9 +39,9 @@ impl Entered {
 pub struct Suspended {
     top: *mut Slot,
     stand_in: *mut Slot,
+    free: *mut Slot,
     process: u64,
     number: u32,
-    depth: u32,
     unrecorded: u32,
     next: *mut Suspended,
 }
@@ -63,33 +63,35 @@ pub fn enter(begun: Begun) -> Entered {
     let Some((this, process)) = attached() else { return Entered::INERT };
     // SAFETY: `attached` gave this thread's own state.
     let thread = unsafe { &mut *this };
-    let Some(stand_in) = stand_in(thread, process, begun.id) else { return Entered::INERT };
-    let entered = Entered {
-        stand_in,
-        thread: this,
-        before: thread.current,
-        depth: thread.depth,
-        unrecorded: thread.unrecorded,
-    };
+    let Some(stand_in) = stand_in(thread, process, begun) else { return Entered::INERT };
+    let entered = remember(thread, stand_in);
     thread.current = stand_in;
-    (thread.depth, thread.unrecorded) = (begun.depth, 0);
+    (thread.free, thread.unrecorded) = (std::ptr::null_mut(), 0);
     entered
 }
 
-fn stand_in(thread: &mut Thread, process: &Process, id: u64) -> Option<*mut Slot> {
-    if thread.free.is_null() && !add_slots(thread, process) {
-        return None;
+/// What is current now, to be current again.
+fn remember(thread: &mut Thread, stand_in: *mut Slot) -> Entered {
+    Entered {
+        stand_in,
+        thread,
+        before: thread.current,
+        free: thread.free,
+        unrecorded: thread.unrecorded,
     }
-    let slot = thread.free;
+}
+
+fn stand_in(thread: &mut Thread, process: &Process, begun: Begun) -> Option<*mut Slot> {
+    let slot = spare_slot(thread, process)?;
     let head = Head { kind: Kind::Pad as u8, units: 1, flags: 0, name: 0 };
-    // SAFETY: the slot comes from this thread's free list. The kind goes first: a reader takes a
-    // slot with an id for an open scope unless its kind says otherwise.
+    // SAFETY: the slot was just taken. The kind goes first: a reader takes a slot with an id for
+    // an open scope unless its kind says otherwise.
     unsafe {
-        thread.free = (*slot).up;
         (*slot).head = head.word();
         (*slot).up = thread.current;
+        (*slot).index = begun.depth.into();
         (*slot).overhead = 0;
-        (*slot).id.store(id, Ordering::Release);
+        (*slot).id.store(begun.id, Ordering::Release);
     }
     Some(slot)
 }
@@ -102,12 +104,13 @@ pub fn leave(entered: Entered) {
     unsafe {
         if thread.current == slot {
             thread.current = (*slot).up;
-            (thread.depth, thread.unrecorded) = (entered.depth, entered.unrecorded);
+            thread.spare_free();
+            (thread.free, thread.unrecorded) = (entered.free, entered.unrecorded);
         } else if bypass(thread.current, slot) {
             thread.header().out_of_order.fetch_add(1, Ordering::Relaxed);
         }
     }
-    thread.release(slot);
+    thread.spare(slot);
 }
 
 fn same_thread(entered: &Entered) -> Option<&'static mut Thread> {
@@ -130,15 +133,9 @@ pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
     if stack.process != process.identity.process || stack.number != thread.number {
         return enter(begun);
     }
-    let entered = Entered {
-        stand_in: stack.stand_in,
-        thread: this,
-        before: thread.current,
-        depth: thread.depth,
-        unrecorded: thread.unrecorded,
-    };
+    let entered = remember(thread, stack.stand_in);
     thread.current = stack.top;
-    (thread.depth, thread.unrecorded) = (stack.depth, stack.unrecorded);
+    (thread.free, thread.unrecorded) = (stack.free, stack.unrecorded);
     entered
 }
 
@@ -146,16 +143,17 @@ pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
 pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
     let Some(thread) = same_thread(&entered) else { return };
     if thread.current == entered.stand_in {
-        thread.release(entered.stand_in);
+        thread.spare_free();
+        thread.spare(entered.stand_in);
     } else if on_stack(thread.current, entered.stand_in) {
         let (this, process) = (std::ptr::from_mut(thread), thread.process);
         flag_suspended(thread.current, entered.stand_in);
         let mut stack = Box::new(Suspended {
             top: thread.current,
             stand_in: entered.stand_in,
+            free: thread.free,
             process,
             number: thread.number,
-            depth: thread.depth,
             unrecorded: thread.unrecorded,
             next: thread.suspended,
         });
@@ -164,7 +162,7 @@ pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
         *suspended = Some(stack);
     }
     thread.current = entered.before;
-    (thread.depth, thread.unrecorded) = (entered.depth, entered.unrecorded);
+    (thread.free, thread.unrecorded) = (entered.free, entered.unrecorded);
 }
 
 fn on_stack(top: *mut Slot, slot: *mut Slot) -> bool {
@@ -198,7 +196,10 @@ pub fn drop_suspended(suspended: &mut Option<Box<Suspended>>) {
     let thread = unsafe { &mut *this };
     if stack.process == process.identity.process && stack.number == thread.number {
         forget_suspended(thread, &stack);
-        thread.release(stack.stand_in);
+        let free = std::mem::replace(&mut thread.free, stack.free);
+        thread.spare_free();
+        thread.free = free;
+        thread.spare(stack.stand_in);
     }
 }
 
@@ -224,11 +225,9 @@ pub fn unlink_suspended(thread: &mut Thread, slot: *mut Slot) {
         while !stack.is_null() {
             if (*stack).top == slot {
                 (*stack).top = (*slot).up;
-                (*stack).depth = (*stack).depth.saturating_sub(1);
                 return;
             }
             if bypass((*stack).top, slot) {
-                (*stack).depth = (*stack).depth.saturating_sub(1);
                 return;
             }
             stack = (*stack).next;

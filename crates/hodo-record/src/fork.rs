@@ -3,7 +3,8 @@
 use crate::front::THREAD;
 use crate::names::Names;
 use crate::process::{self, Process};
-use crate::scope::set_limits;
+use crate::scope::set_fast;
+use crate::thread::Thread;
 use hodo_format::record::SpanId;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +67,7 @@ extern "C" fn in_parent() {
     crate::guarded((), || {
         let_go();
         if let Some(process) = process::current() {
-            set_limits(process, false);
+            set_fast(process, false);
         }
     });
 }
@@ -76,11 +77,11 @@ extern "C" fn in_child() {
     crate::guarded((), || {
         let_go();
         process::forget_in_child();
-        let thread = THREAD.replace(std::ptr::null_mut());
-        if !thread.is_null() {
+        let thread = THREAD.replace(Thread::NONE);
+        if thread != Thread::NONE {
             // SAFETY: this thread's own state, in memory private to this process.
             unsafe {
-                (*thread).limit.store(0, Ordering::Relaxed);
+                (*thread).fast.store(0, Ordering::Relaxed);
                 (*thread).current = std::ptr::null_mut();
                 (*thread).process = 0;
             }

@@ -5,16 +5,16 @@
 
 use crate::attr::{JSON, Raw, TEXT};
 use crate::rendezvous::{is_on, table};
-use crate::thread::{LAYOUT_VERSION, Opened, TAG, Thread, span_head};
+use crate::thread::{INERT, LAYOUT_VERSION, Opened, TAG, Thread, span_head};
 use hodo_format::arena::Slot;
-use hodo_format::record::{code, flag};
+use hodo_format::record::{Head, code, flag};
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 std::thread_local! {
     /// The calling thread's state, as far as this copy knows it.
-    pub(crate) static THREAD: Cell<*mut Thread> = const { Cell::new(std::ptr::null_mut()) };
+    pub(crate) static THREAD: Cell<*mut Thread> = const { Cell::new(Thread::NONE) };
 }
 
 /// The full id of a scope: unique across processes.
@@ -36,28 +36,34 @@ impl std::fmt::Display for ScopeId {
 #[derive(Debug)]
 pub struct Site {
     text: &'static str,
-    id: AtomicU32,
+    /// Head of a span with this name; 0 until interned.
+    head: AtomicU64,
 }
 
 impl Site {
     /// A place where `text` is used.
     pub const fn new(text: &'static str) -> Site {
-        Site { text, id: AtomicU32::new(0) }
+        Site { text, head: AtomicU64::new(0) }
     }
 
     /// The string's id; 0 while no recorder is on.
     #[inline(always)]
     pub fn id(&self) -> u32 {
-        let id = self.id.load(Ordering::Relaxed);
-        if id != 0 || !is_on() { id } else { self.intern() }
+        Head::from_word(self.head()).name
+    }
+
+    #[inline(always)]
+    fn head(&self) -> u64 {
+        let head = self.head.load(Ordering::Relaxed);
+        if head != 0 || !is_on() { head } else { self.intern() }
     }
 
     #[cold]
     #[inline(never)]
-    fn intern(&self) -> u32 {
-        let id = intern(self.text);
-        self.id.store(id, Ordering::Relaxed);
-        id
+    fn intern(&self) -> u64 {
+        let head = span_head(intern(self.text), 0);
+        self.head.store(head, Ordering::Relaxed);
+        head
     }
 }
 
@@ -158,27 +164,27 @@ pub struct Scope {
     not_send: PhantomData<*mut ()>,
 }
 
-/// Opens a scope.
+/// Opens a scope named at `site`.
 #[inline(always)]
-pub fn open(name: u32) -> Scope {
-    open_with(name, 0, None)
+pub fn open_at(site: &Site, index: Option<i64>) -> Scope {
+    open_head(site.head(), index)
 }
 
 /// Opens a scope with [`flag`] bits and an index.
 #[inline(always)]
 pub fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
-    let flags = flags | if index.is_some() { flag::HAS_INDEX } else { 0 };
-    let head = span_head(name, flags);
+    open_head(span_head(name, flags), index)
+}
+
+#[inline(always)]
+fn open_head(head: u64, index: Option<i64>) -> Scope {
+    let head = head | if index.is_some() { u64::from(flag::HAS_INDEX) << 16 } else { 0 };
     let index = index.unwrap_or(0);
-    let thread = THREAD.get();
-    let opened = if thread.is_null() {
-        if is_on() { open_slowly(head, index) } else { Opened::INERT }
-    } else {
-        // SAFETY: the state is the calling thread's own.
-        match unsafe { Thread::open(thread, head, index) } {
-            Some(opened) => opened,
-            None => open_slowly(head, index),
-        }
+    // SAFETY: the state is the calling thread's own.
+    let opened = match unsafe { Thread::open(THREAD.get(), head, index) } {
+        Some(opened) => opened,
+        None if is_on() => open_slowly(head, index),
+        None => Opened::INERT,
     };
     Scope { opened, not_send: PhantomData }
 }
@@ -188,8 +194,13 @@ pub fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
 fn open_slowly(head: u64, index: i64) -> Opened {
     let Some(table) = table() else { return Opened::INERT };
     let opened = (table.open)(head, index);
-    THREAD.set((table.thread)(LAYOUT_VERSION));
+    remember((table.thread)(LAYOUT_VERSION));
     opened
+}
+
+/// Keeps what the recording copy says the calling thread's state is.
+fn remember(thread: *mut Thread) {
+    THREAD.set(if thread.is_null() { Thread::NONE } else { thread });
 }
 
 #[cold]
@@ -197,6 +208,14 @@ fn open_slowly(head: u64, index: i64) -> Opened {
 fn close_slowly(slot: *mut Slot, id: u64, failed: bool) {
     if let Some(table) = table() {
         (table.close)(slot, id, failed);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn left_by_panic(id: u64) {
+    if let Some(table) = table() {
+        (table.panicked)(id);
     }
 }
 
@@ -229,7 +248,7 @@ impl Scope {
     /// Marks the scope as failed.
     pub fn fail(&mut self) {
         let thread = THREAD.get();
-        if !self.is_recorded() || thread.is_null() {
+        if !self.is_recorded() {
             return;
         }
         // SAFETY: the state is the calling thread's own; one that a fork wiped has no current
@@ -263,14 +282,13 @@ impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
         let Opened { slot, id } = self.opened;
-        let thread = THREAD.get();
-        if slot.is_null() {
-            return;
-        }
         // SAFETY: the state is the calling thread's own. A slot that is not its current one, also
-        // the pointer that stands for none, is left to the slow path.
-        let closed = !thread.is_null() && unsafe { Thread::close(thread, slot) };
-        if !closed {
+        // a pointer that stands for none, is left to the slow path.
+        if unsafe { Thread::close(THREAD.get(), slot) } {
+            if std::thread::panicking() {
+                left_by_panic(id);
+            }
+        } else if slot != INERT {
             close_slowly(slot, id, false);
         }
     }

@@ -82,7 +82,8 @@ pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
     process.pump.ensure_running(process);
     // SAFETY: `attached` gave this thread's own state.
     let thread = unsafe { &mut *this };
-    if thread.depth >= process.config.max_depth {
+    let depth = thread.depth();
+    if depth >= process.config.max_depth {
         thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
         process.warn_depth();
         return Begun::INERT;
@@ -105,7 +106,7 @@ pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
         (*slot).start = process.clock.now();
         (*slot).id.store(id, Ordering::Release);
     }
-    Begun { slot, id, depth: thread.depth + 1 }
+    Begun { slot, id, depth: depth + 1 }
 }
 
 /// Ends a begun scope, from any thread; a second end does nothing and is counted.

@@ -29,7 +29,7 @@ mod api {
     pub use crate::control::{flush, health, init, set_warn, shutdown};
     pub use crate::cpu::CpuMethod;
     pub use crate::front::{
-        Scope, ScopeId, Site, Value, child_env, current, intern, mark, open, open_with,
+        Scope, ScopeId, Site, Value, child_env, current, intern, mark, open_at, open_with,
     };
     pub use crate::health::Health;
     pub use crate::numbers::{NewScope, current_scope_id, enter_new_scope};

@@ -1,7 +1,6 @@
 //! The number of the current context: per thread, from 1, also when nothing is recorded.
 
 use crate::front::THREAD;
-use crate::thread::Thread;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -15,12 +14,9 @@ std::thread_local! {
 /// scope and each [`enter_new_scope`].
 pub fn current_scope_id() -> u64 {
     let thread = THREAD.get();
-    ENTERED.get() + live(thread).map_or(1, Thread::context_number)
-}
-
-fn live<'a>(thread: *mut Thread) -> Option<&'a Thread> {
     // SAFETY: the state is the calling thread's own, and states are never unmapped.
-    unsafe { thread.as_ref() }.filter(|_| crate::is_on())
+    let scopes = if crate::is_on() { unsafe { (*thread).context_number() } } else { 1 };
+    ENTERED.get() + scopes
 }
 
 /// A numbered context that records nothing; left when dropped.

@@ -10,7 +10,7 @@ use crate::handle::Handles;
 use crate::pool::{Pool, wiped_on_fork};
 use crate::pump::{Flushed, Pump};
 use crate::run::Identity;
-use crate::scope::set_limits;
+use crate::scope::set_fast;
 use crate::strings::Strings;
 use crate::write::Sort;
 use crate::{calibrate, fork, names};
@@ -160,7 +160,7 @@ pub fn stop() -> Flushed {
         word.store(std::ptr::null_mut(), Ordering::Release);
     }
     ORIGIN.store(std::ptr::null_mut(), Ordering::Release);
-    set_limits(process, false);
+    set_fast(process, false);
     process.pump.finish(process);
     let trouble = crate::lock(&process.pump.trouble).clone();
     process.unshare();
@@ -251,9 +251,9 @@ impl Process {
         self.cpu_is_off() || self.clock != ClockSource::Counter
     }
 
-    /// How deep the fast path may open scopes.
-    pub(crate) fn fast_limit(&self) -> u32 {
-        if self.is_slow() { 0 } else { self.config.max_depth }
+    /// What [`Thread::fast`](crate::thread::Thread::fast) is while nothing speaks against it.
+    pub(crate) fn may_be_fast(&self) -> u32 {
+        (!self.is_slow()).into()
     }
 
     pub(crate) fn flush(&'static self, timeout: Duration) -> Flushed {
@@ -262,7 +262,7 @@ impl Process {
 
     /// After a fork stopped the pump: it runs again, so threads need not take the slow path.
     pub(crate) fn resume_fast_path(&self) {
-        set_limits(self, true);
+        set_fast(self, true);
     }
 
     pub(crate) fn lose(&self, reason: Loss, counts: Counts) {

@@ -7,7 +7,7 @@ use crate::process::Process;
 use crate::thread::{DROPPED, Opened, TAG, Thread};
 use crate::write::{Sort, append, lose};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
-use hodo_format::record::{Head, SpanId, Unit, flag};
+use hodo_format::record::{Head, SpanId, Unit, code, flag};
 use std::sync::atomic::Ordering;
 
 /// In the head of an open slot only: the thread was already panicking when the scope opened.
@@ -39,43 +39,65 @@ pub fn open(head: u64, index: i64) -> Opened {
     process.pump.ensure_running(process);
     // SAFETY: `attached` gave this thread's own state, and nothing else of it runs meanwhile.
     let thread = unsafe { &mut *this };
-    if thread.depth >= process.config.max_depth {
-        thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
-        process.warn_depth();
-        return dropped(thread);
-    }
-    if thread.free.is_null() && !add_slots(thread, process) {
-        lose(thread, Sort::Span);
-        return dropped(thread);
-    }
-    let slot = thread.free;
+    let slot = match next_slot(thread, process) {
+        Ok(slot) => slot,
+        Err(()) => {
+            thread.unrecorded += 1;
+            return Opened { slot: DROPPED, id: 0 };
+        }
+    };
     let mut head = head;
     if process.cpu_is_off() {
         head |= u64::from(flag::CPU_OFF) << 16;
     }
     if std::thread::panicking() {
         head |= u64::from(OPENED_IN_PANIC) << 16;
+    } else {
+        thread.fast.store(process.may_be_fast(), Ordering::Relaxed);
     }
     let id = push(thread, slot, head, index, process);
-    let slot = if process.is_slow() { slot.wrapping_byte_add(TAG) } else { slot };
-    Opened { slot, id }
+    let slow = process.is_slow() || head >> 16 & u64::from(OPENED_IN_PANIC) != 0;
+    Opened { slot: if slow { slot.wrapping_byte_add(TAG) } else { slot }, id }
 }
 
-/// A scope that counts as a context but is not recorded.
-fn dropped(thread: &mut Thread) -> Opened {
-    thread.unrecorded += 1;
-    Opened { slot: DROPPED, id: 0 }
+/// A slot for one more scope; an error when it is too deep, or there is no memory, both counted.
+fn next_slot(thread: &mut Thread, process: &Process) -> Result<*mut Slot, ()> {
+    if thread.free.is_null() {
+        if thread.depth() >= process.config.max_depth {
+            thread.header().depth_dropped.fetch_add(1, Ordering::Relaxed);
+            process.warn_depth();
+            return Err(());
+        }
+        let Some(slot) = spare_slot(thread, process) else {
+            lose(thread, Sort::Span);
+            return Err(());
+        };
+        return Ok(slot);
+    }
+    let slot = thread.free;
+    // SAFETY: a slot of the free list is this thread's.
+    thread.free = unsafe { (*slot).up };
+    Ok(slot)
+}
+
+/// Takes a slot that no context uses.
+pub fn spare_slot(thread: &mut Thread, process: &Process) -> Option<*mut Slot> {
+    if thread.spare.is_null() && !add_slots(thread, process) {
+        return None;
+    }
+    let slot = thread.spare;
+    // SAFETY: a spare slot is this thread's.
+    thread.spare = unsafe { (*slot).up };
+    Some(slot)
 }
 
 fn push(thread: &mut Thread, slot: *mut Slot, head: u64, index: i64, process: &Process) -> u64 {
     let id = thread.next_id;
     thread.next_id += 1;
-    thread.depth += 1;
     let now = process.clock.now();
     let cpu = cpu_now(thread, now);
-    // SAFETY: the slot comes from this thread's free list; the parent is an open slot or the root.
+    // SAFETY: the slot was just taken; the parent is an open slot or the root.
     unsafe {
-        thread.free = (*slot).up;
         (*slot).head = head;
         (*slot).parent = thread.current_id().0;
         (*slot).up = thread.current;
@@ -90,7 +112,7 @@ fn push(thread: &mut Thread, slot: *mut Slot, head: u64, index: i64, process: &P
 }
 
 /// Takes a slab of slots for a thread that has more scopes open than its own slab holds.
-pub fn add_slots(thread: &mut Thread, process: &Process) -> bool {
+fn add_slots(thread: &mut Thread, process: &Process) -> bool {
     let arena = &process.arena;
     let Some(slab) = arena.take(Purpose::Needed, thread.number, 0) else { return false };
     let slots = arena.units(slab).cast::<Slot>();
@@ -100,11 +122,11 @@ pub fn add_slots(thread: &mut Thread, process: &Process) -> bool {
     true
 }
 
-/// Puts `count` slots on the thread's free list, the first on top.
+/// Gives the thread `count` more slots, the first on top.
 pub fn link_slots(thread: &mut Thread, slots: *mut Slot, count: usize) {
     for i in (0..count).rev() {
         // SAFETY: the caller gives the address of `count` slots that are the thread's alone.
-        thread.release(unsafe { slots.add(i) });
+        thread.spare(unsafe { slots.add(i) });
     }
 }
 
@@ -112,11 +134,13 @@ pub fn link_slots(thread: &mut Thread, slots: *mut Slot, count: usize) {
 pub fn close(slot: *mut Slot, id: u64, failed: bool) {
     let Some((thread, process)) = own_open(slot, id) else { return };
     let now = process.clock.now();
-    let mut flags = if unlink(thread, slot) { 0 } else { flag::OUT_OF_ORDER };
-    if failed || fails_by_panic(slot) {
+    let in_order = unlink(thread, slot);
+    let mut flags = if in_order { 0 } else { flag::OUT_OF_ORDER };
+    if failed || fails_by_panic(thread, slot) {
         flags |= flag::FAILED;
     }
     finish(thread, process, slot, now, flags);
+    if in_order { thread.release(slot) } else { thread.spare(slot) }
 }
 
 /// Takes a scope back as if it had not been opened; what was recorded inside it keeps its id as
@@ -154,17 +178,36 @@ fn own_open(slot: *mut Slot, id: u64) -> Option<(&'static mut Thread, &'static P
 }
 
 /// Whether a panic that began inside the scope is leaving it.
-fn fails_by_panic(slot: *mut Slot) -> bool {
+///
+fn fails_by_panic(thread: &Thread, slot: *mut Slot) -> bool {
     // SAFETY: the caller has checked the slot.
     let head = Head::from_word(unsafe { (*slot).head });
-    std::thread::panicking() && head.flags & OPENED_IN_PANIC == 0
+    let left = std::thread::panicking() && head.flags & OPENED_IN_PANIC == 0;
+    if left {
+        thread.fast.store(0, Ordering::Relaxed);
+    }
+    left
+}
+
+/// A panic is leaving the scope that the fast path just closed: it failed.
+///
+/// From here on opens take the slow path until the panic is over, which tells the scopes that
+/// destructors open meanwhile from those that the panic leaves.
+pub fn left_by_panic(id: u64) {
+    let Some((this, process)) = crate::attach::existing() else { return };
+    // SAFETY: as in `open`.
+    unsafe { (*this).fast.store(0, Ordering::Relaxed) };
+    let key = crate::names::intern("error", Some(process));
+    let text = crate::names::intern("panic", Some(process));
+    let value = crate::attr::Raw { code: code::NAME.into(), key, word: text.into(), len: 0 };
+    // SAFETY: the value holds no text.
+    unsafe { crate::attr::set(SpanId(id), &[value]) };
 }
 
 /// Takes a slot out of the stack it is in. True when it was the innermost, as it should be.
 pub fn unlink(thread: &mut Thread, slot: *mut Slot) -> bool {
     // SAFETY: `slot` is open and in this thread's arena slab, so are the slots above it.
     unsafe {
-        thread.depth = thread.depth.saturating_sub(1);
         if thread.current == slot {
             thread.current = (*slot).up;
             return true;
@@ -196,7 +239,7 @@ pub unsafe fn bypass(top: *mut Slot, slot: *mut Slot) -> bool {
     false
 }
 
-/// Writes the span of an unlinked slot and frees it.
+/// Writes the span of an unlinked slot.
 pub fn finish(thread: &mut Thread, process: &Process, slot: *mut Slot, now: u64, flags: u16) {
     let cpu_end = cpu_now(thread, now);
     // SAFETY: the slot is this thread's, open, and no longer on a stack.
@@ -221,7 +264,6 @@ pub fn finish(thread: &mut Thread, process: &Process, slot: *mut Slot, now: u64,
             (*up).overhead += overhead + thread.scope_cost.load(Ordering::Relaxed);
         }
     }
-    thread.release(slot);
 }
 
 /// Adds what a record cost to the scope it was made in.
@@ -231,10 +273,10 @@ pub fn charge(slot: *mut Slot, ticks: u64) {
 }
 
 /// Lets threads use the fast path, or sends each one's next open to the slow path.
-pub fn set_limits(process: &Process, fast: bool) {
-    let limit = if fast { process.fast_limit() } else { 0 };
+pub fn set_fast(process: &Process, fast: bool) {
+    let word = if fast { process.may_be_fast() } else { 0 };
     for &thread in crate::lock(&process.live).iter() {
         // SAFETY: threads leave this list, under its lock, before their state is reused.
-        unsafe { (*thread.0).limit.store(limit, Ordering::Relaxed) };
+        unsafe { (*thread.0).fast.store(word, Ordering::Relaxed) };
     }
 }

@@ -59,6 +59,8 @@ pub struct Table {
     pub flush: extern "C" fn(u64) -> u32,
     /// Stops the recorder; answers as `flush` does.
     pub shutdown: extern "C" fn() -> u32,
+    /// Says that a panic left the scope with this id.
+    pub panicked: extern "C" fn(u64),
     /// Fills in as much of the numbers as both sides know.
     pub health: unsafe extern "C" fn(*mut Numbers, usize),
 }
@@ -86,6 +88,7 @@ pub static TABLE: Table = Table {
     process: process_id,
     flush,
     shutdown,
+    panicked,
     health,
 };
 
@@ -140,7 +143,7 @@ extern "C" fn link() -> Begun {
         let Some((thread, _)) = attach::existing() else { return Begun::INERT };
         // SAFETY: this thread's own state.
         let thread = unsafe { &*thread };
-        Begun { slot: std::ptr::null_mut(), id: thread.current_id().0, depth: thread.depth }
+        Begun { slot: std::ptr::null_mut(), id: thread.current_id().0, depth: thread.depth() }
     })
 }
 
@@ -221,6 +224,10 @@ extern "C" fn flush(timeout_ms: u64) -> u32 {
 
 extern "C" fn shutdown() -> u32 {
     guarded(2, || process::stop().code())
+}
+
+extern "C" fn panicked(id: u64) {
+    guarded((), || scope::left_by_panic(id));
 }
 
 /// # Safety

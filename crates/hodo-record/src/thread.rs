@@ -1,6 +1,6 @@
 //! A thread's recording state: the versioned C layout that every language's fast path works on.
 //!
-//! It lies in private memory that the kernel wipes in a forked child, so a child finds `limit` 0
+//! It lies in private memory that the kernel wipes in a forked child, so a child finds `fast` 0
 //! there and never writes into its parent's arena.
 
 use crate::cpu::{CpuClock, CpuWatch};
@@ -11,20 +11,19 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Version of [`Thread`]'s layout up to and including `scope_cost`.
 pub const LAYOUT_VERSION: u32 = 1;
 
-/// One thread's state. Only the thread itself writes it, but for `limit` and `scope_cost`.
+/// One thread's state. Only the thread itself writes it, but for `fast` and `scope_cost`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
-    /// How deep the fast path may open scopes; 0 sends every open to the slow path: in a forked
-    /// child, after a shutdown, with a slower clock, or when work waits there.
-    pub limit: AtomicU32,
-    /// Open scopes above the current one, itself included.
-    pub depth: u32,
+    /// Non-zero while the fast path may open scopes; 0 in a forked child, after a shutdown, with a
+    /// slower clock, or when work waits in the slow path.
+    pub fast: AtomicU32,
     /// Numbered contexts that record nothing; part of `current_scope_id`.
     pub unrecorded: u32,
     /// The innermost open scope; the root slot when none is open.
     pub current: *mut Slot,
-    /// Slots to take, linked by `up`.
+    /// Slots that scopes of this context have left, linked by `up`. Those that are open and these
+    /// are never more than the depth limit: an open that finds none here asks the slow path.
     pub free: *mut Slot,
     /// Id of the next scope.
     pub next_id: u64,
@@ -55,6 +54,8 @@ pub struct Thread {
     pub(crate) gap: u64,
     pub(crate) clock: Option<Box<CpuClock>>,
     pub(crate) suspended: *mut crate::context::Suspended,
+    /// Slots that no context uses.
+    pub(crate) spare: *mut Slot,
     pub(crate) root: Slot,
     pub(crate) next_free: *mut Thread,
 }
@@ -63,8 +64,8 @@ pub struct Thread {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Opened {
-    /// Its slot, [`DROPPED`] when it is not recorded, or null when it is inert. One byte past the
-    /// slot when the fast path must not close it.
+    /// Its slot, or [`DROPPED`] or [`INERT`]. One byte past the slot when the fast path must not
+    /// close it.
     pub slot: *mut Slot,
     /// Its id, 0 unless recorded.
     pub id: u64,
@@ -72,13 +73,15 @@ pub struct Opened {
 
 /// Stands for the slot of a scope that runs but is not recorded: too deep, or no memory for it.
 pub const DROPPED: *mut Slot = 1 as *mut Slot;
+/// Stands for the slot of a scope that records nothing and counts for nothing.
+pub const INERT: *mut Slot = 2 as *mut Slot;
 
 /// Added to the address of a slot that the fast path must not close.
 pub(crate) const TAG: usize = 1;
 
 impl Opened {
     /// A scope that records nothing.
-    pub const INERT: Opened = Opened { slot: std::ptr::null_mut(), id: 0 };
+    pub const INERT: Opened = Opened { slot: INERT, id: 0 };
 }
 
 /// A slot that is no scope.
@@ -102,11 +105,20 @@ pub(crate) const fn span_head(name: u32, flags: u16) -> u64 {
 }
 
 impl Thread {
+    /// Stands for the state of a thread that has none: every check of the fast path fails on it.
+    pub(crate) const NONE: *mut Thread = {
+        struct Shared(Thread);
+        // SAFETY: nobody writes to it: without free slots and with no current one, the fast path
+        // leaves it alone, and the slow path replaces it.
+        unsafe impl Sync for Shared {}
+        static NONE: Shared = Shared(Thread::blank());
+        (&raw const NONE.0).cast_mut()
+    };
+
     /// A state that records nothing, to be filled in.
     pub(crate) const fn blank() -> Thread {
         Thread {
-            limit: AtomicU32::new(0),
-            depth: 0,
+            fast: AtomicU32::new(0),
             unrecorded: 0,
             current: std::ptr::null_mut(),
             free: std::ptr::null_mut(),
@@ -127,6 +139,7 @@ impl Thread {
             gap: 0,
             clock: None,
             suspended: std::ptr::null_mut(),
+            spare: std::ptr::null_mut(),
             root: root_slot(),
             next_free: std::ptr::null_mut(),
         }
@@ -135,16 +148,14 @@ impl Thread {
     /// Opens a scope, unless something unusual has to be done first.
     ///
     /// # Safety
-    /// `this` is the calling thread's state, and nothing else of it is running.
+    /// `this` is the calling thread's state or [`Thread::NONE`], and nothing else of it is running.
     #[inline(always)]
     pub unsafe fn open(this: *mut Thread, head: u64, index: i64) -> Option<Opened> {
-        // SAFETY: by the contract this thread alone uses the state; a limit above 0 means that
-        // the pointers in it are set, and slots point at each other or at the root.
+        // SAFETY: by the contract this thread alone uses the state; a free slot means that the
+        // pointers in it are set, and slots point at each other or at the root.
         unsafe {
             let slot = (*this).free;
-            let depth = (*this).depth;
-            let usual = !slot.is_null() && depth < (*this).limit.load(Ordering::Relaxed);
-            if !usual || std::thread::panicking() {
+            if slot.is_null() || (*this).fast.load(Ordering::Relaxed) == 0 {
                 return None;
             }
             let parent = (*this).current;
@@ -152,7 +163,6 @@ impl Thread {
             (*this).free = (*slot).up;
             (*this).current = slot;
             (*this).next_id = id + 1;
-            (*this).depth = depth + 1;
             (*slot).head = head;
             (*slot).parent = (*parent).id.load(Ordering::Relaxed);
             (*slot).up = parent;
@@ -180,16 +190,13 @@ impl Thread {
         unsafe {
             let now = crate::clock::counter();
             let unit = (*this).cursor;
-            let usual =
-                std::ptr::eq((*this).current, slot) && !std::ptr::eq(unit, (*this).end);
-            if !usual || std::thread::panicking() {
+            let usual = std::ptr::eq((*this).current, slot)
+                && !std::ptr::eq(unit, (*this).end)
+                && (*this).cpu.holds(now);
+            if !usual {
                 return false;
             }
-            let cpu = if (*this).cpu.holds(now) {
-                now.wrapping_add((*this).cpu.offset)
-            } else {
-                crate::front::resync(this, now)
-            };
+            let cpu = now.wrapping_add((*this).cpu.offset);
             let overhead = (*slot).overhead;
             unit.write(Unit([
                 (*slot).head,
@@ -206,7 +213,6 @@ impl Thread {
             let parent = (*slot).up;
             (*parent).overhead += overhead + (*this).scope_cost.load(Ordering::Relaxed);
             (*this).current = parent;
-            (*this).depth -= 1;
             (*slot).id.store(0, Ordering::Relaxed);
             (*slot).up = (*this).free;
             (*this).free = slot;
@@ -214,9 +220,27 @@ impl Thread {
         }
     }
 
+    /// Open scopes around the next one, across threads and futures.
+    pub(crate) fn depth(&self) -> u32 {
+        let mut depth = 0;
+        let mut slot = self.current;
+        // SAFETY: slots point at each other, ending in the root, whose `up` is null; a stand-in
+        // keeps the depth of the scope it stands for in its index.
+        unsafe {
+            while !slot.is_null() && !(*slot).up.is_null() {
+                if !crate::context::is_span(slot) {
+                    return depth + (*slot).index as u32;
+                }
+                depth += 1;
+                slot = (*slot).up;
+            }
+        }
+        depth
+    }
+
     /// The number of the innermost context: 1 outside every scope.
     pub fn context_number(&self) -> u64 {
-        1 + u64::from(self.depth) + u64::from(self.unrecorded)
+        1 + u64::from(self.depth()) + u64::from(self.unrecorded)
     }
 
     /// Id of the innermost open scope.
@@ -230,14 +254,36 @@ impl Thread {
         unsafe { &*self.header }
     }
 
-    /// Puts a slot on the free list; a crash then no longer shows it as open.
+    /// Puts the slot of the scope that was innermost back; a crash no longer shows it as open.
     pub(crate) fn release(&mut self, slot: *mut Slot) {
         // SAFETY: the slot is this thread's and nothing refers to it any more.
-        unsafe {
-            (*slot).id.store(0, Ordering::Release);
-            (*slot).up = self.free;
+        unsafe { give(&mut self.free, slot) };
+    }
+
+    /// Puts a slot back that the current context does not count as its own.
+    pub(crate) fn spare(&mut self, slot: *mut Slot) {
+        // SAFETY: as in `release`.
+        unsafe { give(&mut self.spare, slot) };
+    }
+
+    /// Gives up the slots that the current context has left.
+    pub(crate) fn spare_free(&mut self) {
+        while !self.free.is_null() {
+            let slot = self.free;
+            // SAFETY: a slot of the free list is this thread's.
+            self.free = unsafe { (*slot).up };
+            self.spare(slot);
         }
-        self.free = slot;
     }
 }
 
+/// # Safety
+/// The slot is the list owner's, and nothing refers to it any more.
+unsafe fn give(list: &mut *mut Slot, slot: *mut Slot) {
+    // SAFETY: by the contract.
+    unsafe {
+        (*slot).id.store(0, Ordering::Release);
+        (*slot).up = *list;
+    }
+    *list = slot;
+}
