@@ -31,7 +31,11 @@ fn record(args: &DemoArgs, dir: &Path, training: Duration) -> Result<std::path::
         bar.say(words);
         bar.at((share * STEPS as f64) as u64, STEPS);
     };
-    let options =
-        demo::Options { seed: args.seed, training, progress: &progress, ..demo::Options::new(dir.to_owned()) };
+    let options = demo::Options {
+        seed: args.seed,
+        training,
+        progress: &progress,
+        ..demo::Options::new(dir.to_owned())
+    };
     demo::run(&options).map_err(|why| Failure::Failed(format!("{why}; `hodo doctor` says more")))
 }

@@ -29,13 +29,22 @@ fn page() -> String {
 
 fn section(verb: &Command) -> String {
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-    let mut out = format!("\n## `hodo {}`\n\n{}.\n\n", verb.get_name(), about.trim_end_matches('.'));
+    let mut out =
+        format!("\n## `hodo {}`\n\n{}.\n\n", verb.get_name(), about.trim_end_matches('.'));
     for arg in verb.get_arguments().filter(|a| !a.is_global_set() && a.get_id() != "help") {
         out += &flag(arg);
     }
     let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let lines: Vec<&str> = examples.lines().skip(1).map(str::trim).collect();
+    let lines: Vec<String> = examples.lines().skip(1).map(example).collect();
     out + "\n```sh\n" + &lines.join("\n") + "\n```\n"
+}
+
+/// An example with the words that explain it as a comment.
+fn example(line: &str) -> String {
+    match line.trim().split_once("   ") {
+        Some((command, words)) => format!("{command}  # {}", words.trim()),
+        None => line.trim().to_owned(),
+    }
 }
 
 fn flag(arg: &Arg) -> String {
@@ -52,9 +61,12 @@ fn extras(arg: &Arg) -> String {
     if !arg.get_action().takes_values() {
         return String::new();
     }
-    let names: Vec<String> = arg.get_possible_values().iter().map(|v| format!("`{}`", v.get_name())).collect();
-    let choices = if names.is_empty() { String::new() } else { format!(" One of {}.", names.join(", ")) };
-    let default = arg.get_default_values().first().map(|d| format!(" Default: `{}`.", d.to_string_lossy()));
+    let names: Vec<String> =
+        arg.get_possible_values().iter().map(|v| format!("`{}`", v.get_name())).collect();
+    let choices =
+        if names.is_empty() { String::new() } else { format!(" One of {}.", names.join(", ")) };
+    let default =
+        arg.get_default_values().first().map(|d| format!(" Default: `{}`.", d.to_string_lossy()));
     let variable = arg.get_env().map(|e| format!(" Variable: `{}`.", e.to_string_lossy()));
     choices + &default.unwrap_or_default() + &variable.unwrap_or_default()
 }
@@ -65,7 +77,10 @@ fn docs_cli_md_is_what_the_program_says() {
         std::fs::write(FILE, page()).unwrap();
     }
     let written = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(written == page(), "docs/cli.md is out of date; HODO_BLESS=1 cargo test -p hodo-cli docs writes it");
+    assert!(
+        written == page(),
+        "docs/cli.md is out of date; HODO_BLESS=1 cargo test -p hodo-cli docs writes it"
+    );
 }
 
 #[test]

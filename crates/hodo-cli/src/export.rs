@@ -20,18 +20,25 @@ pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
     let run = runs::open(dir, args.run.run.as_deref())?;
     match &args.output {
         Some(path) => to_file(&run, args.to, path)?,
-        None => convert(&run, args.to, &mut BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?,
+        None => convert(
+            &run,
+            args.to,
+            &mut BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()),
+        )?,
     }
     Ok(0)
 }
 
 fn to_file(run: &Run, format: Format, path: &Path) -> Result<(), Failure> {
     let file = File::create(path).map_err(|e| file_error("create", path, &e))?;
-    convert(run, format, &mut BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(|e| match e {
-        Failure::Output(io) => file_error("write", path, &io),
-        other => other,
-    })?;
-    let bytes = std::fs::metadata(path).map(|m| crate::term::number::bytes(m.len())).unwrap_or_default();
+    convert(run, format, &mut BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(
+        |e| match e {
+            Failure::Output(io) => file_error("write", path, &io),
+            other => other,
+        },
+    )?;
+    let bytes =
+        std::fs::metadata(path).map(|m| crate::term::number::bytes(m.len())).unwrap_or_default();
     let hint = match format {
         Format::Perfetto => "open it at https://ui.perfetto.dev",
         Format::Chrome => "open it at https://ui.perfetto.dev or chrome://tracing",

@@ -94,7 +94,8 @@ fn row(run: &Listed) -> Vec<Cell> {
     let summary = &run.summary;
     let start = i64::try_from(summary.info.start_ns).unwrap_or(i64::MAX);
     let unread = || Cell::new(DIM, "–");
-    let number = |get: fn(&Read) -> String| run.read.as_ref().map_or_else(unread, |r| Cell::plain(get(r)));
+    let number =
+        |get: fn(&Read) -> String| run.read.as_ref().map_or_else(unread, |r| Cell::plain(get(r)));
     let lost = match &run.read {
         None => unread(),
         Some(r) if r.lost > 0 => Cell::new(HOT, number::count(r.lost)),

@@ -60,6 +60,10 @@ pub fn exit_code(outcome: Outcome) -> u8 {
     };
     let message = crate::term::text::safe(&message);
     // Nothing is left to do when standard error is gone too.
-    let _ = writeln!(anstream::stderr(), "{} {message}", crate::term::style::paint(crate::term::style::HOT, "error:"));
+    let _ = writeln!(
+        anstream::stderr(),
+        "{} {message}",
+        crate::term::style::paint(crate::term::style::HOT, "error:")
+    );
     code
 }

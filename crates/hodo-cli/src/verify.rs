@@ -43,7 +43,11 @@ impl Sum {
     /// `12 645 produced = 12 000 stored + 600 in the rings + 45 lost (ring full)`.
     pub fn equation(&self) -> String {
         let count = |n: u64| number::count(n);
-        let mut out = format!("{} produced = {} stored", count(self.produced.records()), count(self.stored.records()));
+        let mut out = format!(
+            "{} produced = {} stored",
+            count(self.produced.records()),
+            count(self.stored.records())
+        );
         if self.in_ring.records() > 0 {
             out += &format!(" + {} read from the rings", count(self.in_ring.records()));
         }
@@ -58,8 +62,11 @@ impl Sum {
 
     /// The same as JSON.
     pub fn document(&self) -> Value {
-        let lost: serde_json::Map<String, Value> =
-            Loss::ALL.iter().zip(&self.lost).map(|(r, l)| (r.name().to_owned(), counts(l))).collect();
+        let lost: serde_json::Map<String, Value> = Loss::ALL
+            .iter()
+            .zip(&self.lost)
+            .map(|(r, l)| (r.name().to_owned(), counts(l)))
+            .collect();
         json!({
             "produced": counts(&self.produced),
             "stored": counts(&self.stored),
@@ -165,7 +172,13 @@ mod tests {
     fn the_equation_names_every_part_that_is_not_zero() {
         let mut sum = Sum { produced: spans(10), stored: spans(10), ..Sum::default() };
         assert_eq!(sum.equation(), "10 produced = 10 stored");
-        sum = Sum { produced: spans(1_010), stored: spans(1_000), in_ring: spans(4), unexplained: 1, ..sum };
+        sum = Sum {
+            produced: spans(1_010),
+            stored: spans(1_000),
+            in_ring: spans(4),
+            unexplained: 1,
+            ..sum
+        };
         sum.lost[Loss::SpoolCap as usize] = spans(5);
         assert_eq!(
             sum.equation(),

@@ -11,12 +11,24 @@ use std::io::Write;
 const LANE_TIDS: u64 = 1 << 31;
 
 /// Writes `run` event by event. Times are microseconds since the run's first record.
-pub fn write(run: &Run, out: &mut impl Write, progress: OnProgress<'_>) -> Result<(), ConvertError> {
+pub fn write(
+    run: &Run,
+    out: &mut impl Write,
+    progress: OnProgress<'_>,
+) -> Result<(), ConvertError> {
     let start_ns = run.processes.iter().map(|p| Timeline::new(p).first_ns()).min().unwrap_or(0);
     let about = json!({"app": run.info.app, "run": run.info.id, "host": run.info.host,
         "hodo": run.info.hodo, "start_ns": start_ns.to_string()});
     write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
-    let mut page = Page { out, start_ns, pid: 0, first: true, done: 0, total: run.span_count() as u64, progress };
+    let mut page = Page {
+        out,
+        start_ns,
+        pid: 0,
+        first: true,
+        done: 0,
+        total: run.span_count() as u64,
+        progress,
+    };
     for (process, pid) in run.processes.iter().zip(timeline::pids(run)) {
         page.pid = pid;
         page.process(run, process)?;
@@ -65,7 +77,11 @@ impl<W: Write> Page<'_, W> {
                 Group::Thread(number) => {
                     if place.lane >= titled {
                         titled = place.lane + 1;
-                        let name = format!("{} overlap {}", timeline::thread_name(process, number), place.lane);
+                        let name = format!(
+                            "{} overlap {}",
+                            timeline::thread_name(process, number),
+                            place.lane
+                        );
                         self.title("thread_name", tid(process, number, place.lane), &name)?;
                     }
                     self.span(process, number, &item, place)?;
@@ -76,7 +92,13 @@ impl<W: Write> Page<'_, W> {
         Ok(())
     }
 
-    fn span(&mut self, process: &Process, number: u32, item: &Item, place: Place) -> Result<(), ConvertError> {
+    fn span(
+        &mut self,
+        process: &Process,
+        number: u32,
+        item: &Item,
+        place: Place,
+    ) -> Result<(), ConvertError> {
         let span = process.span(item.row);
         let fields = json!({"ph": "X", "name": span.name(), "cat": category(&span),
             "pid": self.pid, "tid": tid(process, number, place.lane),
@@ -100,7 +122,12 @@ impl<W: Write> Page<'_, W> {
         Ok(())
     }
 
-    fn mark(&mut self, process: &Process, timeline: &Timeline<'_>, mark: &MarkRow) -> Result<(), ConvertError> {
+    fn mark(
+        &mut self,
+        process: &Process,
+        timeline: &Timeline<'_>,
+        mark: &MarkRow,
+    ) -> Result<(), ConvertError> {
         let name = process.names.text(mark.name);
         let thread = timeline::mark_thread(process, mark);
         let tid = thread.map_or(0, |t| timeline::thread_id(process, t));
@@ -117,7 +144,8 @@ impl<W: Write> Page<'_, W> {
     }
 
     fn title(&mut self, what: &str, tid: u64, name: &str) -> Result<(), ConvertError> {
-        let fields = json!({"ph": "M", "name": what, "pid": self.pid, "tid": tid, "args": {"name": name}});
+        let fields =
+            json!({"ph": "M", "name": what, "pid": self.pid, "tid": tid, "args": {"name": name}});
         self.event(fields, &[])
     }
 
@@ -163,7 +191,10 @@ fn args(span: &SpanView<'_>, parent: Option<u64>) -> Map<String, Json> {
     }
     args.insert("hodo.scope_id".into(), json!(span.full_id()));
     if let Some(parent) = parent.filter(|&p| p != 0) {
-        args.insert("hodo.parent_id".into(), json!(format!("{:016x}{parent:016x}", span.process.process)));
+        args.insert(
+            "hodo.parent_id".into(),
+            json!(format!("{:016x}{parent:016x}", span.process.process)),
+        );
     }
     if let Some(index) = span.index() {
         args.insert("index".into(), json!(index));

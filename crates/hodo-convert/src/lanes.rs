@@ -47,7 +47,9 @@ impl Lanes {
     /// handed to `ended`, those of a lane from the inside out.
     pub fn place(&mut self, item: &Item, mut ended: impl FnMut(Ended)) -> Place {
         for (lane, open) in self.open.iter_mut().enumerate() {
-            while let Some(top) = open.pop_if(|top| top.end_ns <= item.start_ns && !contains(top, item)) {
+            while let Some(top) =
+                open.pop_if(|top| top.end_ns <= item.start_ns && !contains(top, item))
+            {
                 ended(Ended { lane, end_ns: top.end_ns });
             }
         }

@@ -11,63 +11,77 @@ fn told(variable: &str) -> String {
     std::env::var(variable).ok().filter(|v| !v.is_empty()).unwrap_or_else(|| "auto".to_owned())
 }
 
-/// Whether time is read from the processor's counter.
-pub fn clock() -> Check {
+/// Which clock the trial used, and why.
+pub fn clock(used: &str) -> Check {
     let source = fs::read_to_string(CLOCK_SOURCE).unwrap_or_default();
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    clock_from(&told("HODO_CLOCK"), source.trim(), &info, std::env::consts::ARCH)
+    clock_from(used, &told("HODO_CLOCK"), source.trim(), &info)
 }
 
-fn clock_from(told: &str, source: &str, cpuinfo: &str, arch: &str) -> Check {
+fn clock_from(used: &str, told: &str, source: &str, cpuinfo: &str) -> Check {
     const NAME: &str = "clock";
-    if told == "monotonic" {
-        return Check::warn(
-            NAME,
-            "CLOCK_MONOTONIC, because HODO_CLOCK says so; each reading costs about twice the counter's",
-            "unset HODO_CLOCK",
-        );
-    }
-    if arch == "aarch64" {
-        return Check::ok(NAME, "counter: CNTVCT, constant on this architecture");
-    }
     let flag = |name: &str| cpuinfo.split_ascii_whitespace().any(|word| word == name);
     let invariant = flag("constant_tsc") && flag("nonstop_tsc");
-    match (source, invariant) {
-        ("tsc", true) => Check::ok(NAME, "counter: invariant TSC, which the kernel uses too"),
-        (_, false) => Check::warn(
+    let slower = "CLOCK_MONOTONIC, which costs about twice the processor's counter";
+    match (used, told) {
+        ("counter", "counter") => {
+            Check::ok(NAME, "the processor's counter, because HODO_CLOCK says so")
+        }
+        ("counter", _) if source == "tsc" => {
+            Check::ok(NAME, "the processor's counter: an invariant TSC, which the kernel uses too")
+        }
+        ("counter", _) => {
+            Check::ok(NAME, format!("the processor's counter; the kernel keeps time by `{source}`"))
+        }
+        (_, "monotonic") => {
+            Check::warn(NAME, format!("{slower}: HODO_CLOCK says so"), "unset HODO_CLOCK")
+        }
+        _ if !invariant => Check::warn(
             NAME,
-            "CLOCK_MONOTONIC: this processor's TSC is not invariant",
+            format!("{slower}: this processor's TSC is not invariant"),
             "nothing to do; a scope costs a little more",
         ),
-        (other, true) => Check::warn(
+        _ => Check::warn(
             NAME,
-            format!("CLOCK_MONOTONIC: the TSC is invariant, but the kernel keeps time by `{other}`"),
-            "if this is a virtual machine you control, boot it with clocksource=tsc",
+            format!("{slower}: the kernel does not trust the TSC and keeps time by `{source}`"),
+            "in a virtual machine you control, boot with clocksource=tsc",
         ),
     }
 }
 
-/// How the CPU time of a scope is read.
-pub fn cpu_time() -> Check {
-    cpu_time_from(&told("HODO_CPU"), rseq_bytes(), perf_opens())
+/// How the trial read CPU time, and why.
+pub fn cpu_time(used: &str) -> Check {
+    cpu_time_from(used, &told("HODO_CPU"), rseq_bytes().is_some())
 }
 
-fn cpu_time_from(told: &str, rseq: Option<u32>, perf: bool) -> Check {
+fn cpu_time_from(used: &str, told: &str, has_rseq: bool) -> Check {
     const NAME: &str = "cpu time";
-    let by_rseq = "rseq: the system clock is read only after a context switch";
-    let by_perf = "perf page: read from mapped memory, no system call";
-    let by_call = "system call, at most every 20 µs a thread, so short scopes are rounded";
-    match told {
-        "off" => Check::warn(NAME, "not captured, because HODO_CPU=off", "unset HODO_CPU"),
-        "rseq" | "auto" if rseq.is_some() => Check::ok(NAME, by_rseq),
-        "perf" | "auto" if perf => Check::ok(NAME, by_perf),
-        "auto" => Check::warn(NAME, by_call, "glibc 2.35 or newer gives rseq; or allow perf events"),
-        "syscall" => Check::warn(NAME, by_call, "unset HODO_CPU"),
-        other => Check::warn(
+    let chosen = if told == "auto" { String::new() } else { format!(", because HODO_CPU={told}") };
+    match used {
+        "rseq" => Check::ok(
             NAME,
-            format!("{by_call}: HODO_CPU={other} cannot be had here"),
-            "unset HODO_CPU to let hodo choose",
+            format!("rseq: the kernel's clock is read only after a context switch{chosen}"),
         ),
+        "perf" => {
+            Check::ok(NAME, format!("perf page: read from mapped memory, no system call{chosen}"))
+        }
+        "off" if told == "off" => {
+            Check::warn(NAME, "not captured, because HODO_CPU=off", "unset HODO_CPU")
+        }
+        "off" => {
+            Check::warn(NAME, "not captured: no thread clock works here", "allow clock_gettime")
+        }
+        _ => {
+            let rounded = "system call, at most every 20 µs a thread, so short scopes are rounded";
+            let (why, todo) = match (told, has_rseq) {
+                ("auto", true) => (": rseq failed its self-test", "allow perf events; see below"),
+                ("auto", false) => {
+                    (": no rseq", "glibc 2.35 or newer gives rseq; or allow perf events")
+                }
+                _ => ("", "unset HODO_CPU to let hodo choose"),
+            };
+            Check::warn(NAME, format!("{rounded}{why}{chosen}"), todo)
+        }
     }
 }
 
@@ -145,23 +159,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counter_is_used_only_where_the_kernel_trusts_it() {
+    fn the_clock_is_explained() {
         let flags = "flags : fpu constant_tsc nonstop_tsc";
-        assert_eq!(clock_from("auto", "tsc", flags, "x86_64").state, State::Ok);
-        assert_eq!(clock_from("auto", "hpet", flags, "x86_64").state, State::Warn);
-        assert!(clock_from("auto", "hpet", flags, "x86_64").found.contains("hpet"));
-        assert_eq!(clock_from("auto", "tsc", "flags : fpu", "x86_64").state, State::Warn);
-        assert_eq!(clock_from("monotonic", "tsc", flags, "x86_64").state, State::Warn);
-        assert_eq!(clock_from("auto", "arch_sys_counter", "", "aarch64").state, State::Ok);
+        assert_eq!(clock_from("counter", "auto", "tsc", flags).state, State::Ok);
+        assert!(clock_from("monotonic", "auto", "hpet", flags).found.contains("hpet"));
+        assert!(
+            clock_from("monotonic", "auto", "tsc", "flags : fpu").found.contains("not invariant")
+        );
+        assert!(clock_from("monotonic", "monotonic", "tsc", flags).found.contains("HODO_CLOCK"));
     }
 
     #[test]
     fn cpu_time_says_which_method_and_why() {
-        assert!(cpu_time_from("auto", Some(32), false).found.starts_with("rseq"));
-        assert!(cpu_time_from("auto", None, true).found.starts_with("perf"));
-        assert_eq!(cpu_time_from("auto", None, false).state, State::Warn);
-        assert!(cpu_time_from("perf", Some(32), false).found.contains("HODO_CPU=perf"));
-        assert!(cpu_time_from("off", Some(32), true).found.contains("not captured"));
+        assert_eq!(cpu_time_from("rseq", "auto", true).state, State::Ok);
+        assert!(cpu_time_from("perf", "perf", true).found.ends_with("HODO_CPU=perf"));
+        assert!(cpu_time_from("syscall", "auto", false).found.ends_with("no rseq"));
+        assert!(cpu_time_from("syscall", "auto", true).found.contains("self-test"));
+        assert!(cpu_time_from("off", "off", true).found.contains("not captured"));
     }
 
     #[test]

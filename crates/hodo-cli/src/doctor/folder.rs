@@ -19,7 +19,7 @@ pub fn all(dir: &Path) -> Vec<Check> {
 }
 
 /// `dir`, or the nearest folder above it that exists.
-fn nearest(dir: &Path) -> PathBuf {
+pub fn nearest(dir: &Path) -> PathBuf {
     let full = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     full.ancestors().find(|p| p.exists()).unwrap_or(Path::new("/")).to_owned()
 }
@@ -32,10 +32,16 @@ fn writable(dir: &Path, place: &Path) -> Check {
     const NAME: &str = "folder";
     let shown = crate::term::text::safe(&dir.display().to_string());
     if !place.is_dir() {
-        return Check::bad(NAME, format!("{shown} is not a folder"), "name another with --dir or HODO_DIR");
+        return Check::bad(
+            NAME,
+            format!("{shown} is not a folder"),
+            "name another with --dir or HODO_DIR",
+        );
     }
     match try_write(place) {
-        Ok(()) if place.ends_with(dir) || dir.exists() => Check::ok(NAME, format!("{shown} can be written")),
+        Ok(()) if place.ends_with(dir) || dir.exists() => {
+            Check::ok(NAME, format!("{shown} can be written"))
+        }
         Ok(()) => Check::ok(NAME, format!("{shown} does not exist yet and can be made")),
         Err(why) => Check::bad(
             NAME,
@@ -59,7 +65,11 @@ fn filesystem(place: &Path) -> Check {
     // SAFETY: `path` ends in a zero byte and `found` is alive for the call.
     if unsafe { libc::statfs(path.as_ptr(), &mut found) } != 0 {
         let why = std::io::Error::last_os_error();
-        return Check::warn("filesystem", format!("not known: {why}"), "check that the folder is mounted");
+        return Check::warn(
+            "filesystem",
+            format!("not known: {why}"),
+            "check that the folder is mounted",
+        );
     }
     filesystem_from(found.f_type as u64 & 0xffff_ffff)
 }
@@ -94,7 +104,9 @@ fn filesystem_from(magic: u64) -> Check {
         Some((_, name, true)) => Check::ok(NAME, format!("{name}, fit for mapping")),
         Some((_, name, false)) => Check::warn(
             NAME,
-            format!("{name}: not safe to map, so the rings go to a local folder named in process.json"),
+            format!(
+                "{name}: not safe to map, so the rings go to a local folder named in process.json"
+            ),
             "nothing to do; a local folder avoids the detour, and a crash is read back only on this machine",
         ),
         None => Check::ok(NAME, format!("type {magic:#x}, taken as fit for mapping")),
@@ -108,7 +120,11 @@ fn space(place: &Path) -> Check {
     // SAFETY: `path` ends in a zero byte and `found` is alive for the call.
     if unsafe { libc::statvfs(path.as_ptr(), &mut found) } != 0 {
         let why = std::io::Error::last_os_error();
-        return Check::warn("free space", format!("not known: {why}"), "check that the folder is mounted");
+        return Check::warn(
+            "free space",
+            format!("not known: {why}"),
+            "check that the folder is mounted",
+        );
     }
     space_from(found.f_bavail as u64 * found.f_frsize as u64)
 }
@@ -117,7 +133,11 @@ fn space_from(free: u64) -> Check {
     const NAME: &str = "free space";
     let shown = number::bytes(free);
     if free < LEAST_BYTES {
-        Check::bad(NAME, format!("{shown}: not enough for the rings"), "free some, or name another folder")
+        Check::bad(
+            NAME,
+            format!("{shown}: not enough for the rings"),
+            "free some, or name another folder",
+        )
     } else if free < WANTED_BYTES {
         let found = format!("{shown}: less than the 4 GiB a long run may take");
         Check::warn(NAME, found, "free some, or set HODO_SPOOL_BYTES lower")

@@ -4,6 +4,7 @@ mod cpu;
 mod folder;
 mod machine;
 mod runs;
+mod trial;
 
 use crate::args::{DoctorArgs, When};
 use crate::output::{self, Outcome};
@@ -84,7 +85,12 @@ pub fn run(args: &DoctorArgs, dir: &Path, color: When) -> Outcome {
 }
 
 fn all(dir: &Path) -> Vec<Check> {
-    let mut checks = vec![cpu::clock(), cpu::cpu_time(), cpu::rseq(), cpu::perf_events()];
+    let trial = trial::record(&folder::nearest(dir));
+    let mut checks = vec![trial::check(&trial)];
+    if let Ok(health) = &trial {
+        checks.extend([cpu::clock(health.clock), cpu::cpu_time(health.cpu_time)]);
+    }
+    checks.extend([cpu::rseq(), cpu::perf_events()]);
     checks.extend(folder::all(dir));
     checks.extend([machine::file_size_limit(), machine::memory(), machine::environment()]);
     checks.push(runs::crashed(dir));
@@ -107,8 +113,11 @@ fn document(dir: &Path, checks: &[Check]) -> Value {
 
 fn text(_dir: &Path, checks: &[Check]) -> String {
     let title = format!("hodo {}", env!("CARGO_PKG_VERSION"));
-    let mut out =
-        format!("{}  {}\n\n", style::paint(STRONG, &title), style::paint(DIM, &machine::platform()));
+    let mut out = format!(
+        "{}  {}\n\n",
+        style::paint(STRONG, &title),
+        style::paint(DIM, &machine::platform())
+    );
     for check in checks {
         let (look, mark) = check.state.look();
         let name = style::paint(DIM, &format!("{:<12}", check.name));
@@ -125,6 +134,8 @@ fn verdict(checks: &[Check]) -> String {
     match (count(State::Bad), count(State::Warn)) {
         (0, 0) => style::paint(GOOD, "All well: hodo records at full speed here."),
         (0, warn) => style::paint(WARM, &format!("hodo works here; {warn} to look at.")),
-        (bad, _) => style::paint(HOT, &format!("{bad} to mend before hodo can record to disk here.")),
+        (bad, _) => {
+            style::paint(HOT, &format!("{bad} to mend before hodo can record to disk here."))
+        }
     }
 }

@@ -53,5 +53,6 @@ fn interval(bench: &Bench) -> Cell {
     let Some([low, high]) = bench.ci95_ns else { return Cell::new(DIM, "–") };
     let half = (high - low.min(high)) as f64 / 2.0;
     let share = half / (bench.mean_ns.max(1)) as f64;
-    Cell::plain(format!("± {}", duration_cell(half))).and(DIM, format!(" {}", number::percent(share)))
+    Cell::plain(format!("± {}", duration_cell(half)))
+        .and(DIM, format!(" {}", number::percent(share)))
 }

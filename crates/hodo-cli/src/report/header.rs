@@ -17,8 +17,10 @@ pub fn text(view: &View<'_>) -> String {
     );
     let start = i64::try_from(info.start_ns).unwrap_or(i64::MAX);
     let started = if start == 0 { String::new() } else { format!("{} UTC", number::when(start)) };
-    let what = [text::safe(&info.id), started, text::safe(&info.host), text::safe(&info.argv.join(" "))];
-    let lines = [joined(&what), amounts(view)].map(|l| style::paint(DIM, &text::fit(&l, view.width)));
+    let what =
+        [text::safe(&info.id), started, text::safe(&info.host), text::safe(&info.argv.join(" "))];
+    let lines =
+        [joined(&what), amounts(view)].map(|l| style::paint(DIM, &text::fit(&l, view.width)));
     format!("{first}\n{}\n{}\n", lines[0], lines[1])
 }
 
@@ -74,7 +76,11 @@ pub fn ranges(ranks: &[u32]) -> String {
 fn state(processes: &[Process]) -> String {
     let count = |state| processes.iter().filter(|p| p.state == state).count();
     let of = |n: usize| {
-        if n == processes.len() { String::new() } else { format!("{n} of {} processes ", processes.len()) }
+        if n == processes.len() {
+            String::new()
+        } else {
+            format!("{n} of {} processes ", processes.len())
+        }
     };
     for (state, style, words) in [
         (ProcessState::Live, WARM, "still running"),

@@ -4,31 +4,43 @@ use super::{View, heading};
 use crate::term::style::{self, DIM, GOOD, HOT, WARM};
 use crate::term::{number, text};
 use crate::verify;
+use anstyle::Style;
 use hodo_trace::{NodeKind, Process};
+
+/// A sign, and words in its style.
+type Note = (Style, &'static str, String);
 
 /// The section.
 pub fn text(view: &View<'_>) -> String {
     let processes = &view.run.processes;
-    let mut lines = vec![equation(processes)];
-    lines.extend(damage(processes));
-    lines.extend(oddities(processes));
-    lines.extend(overhead(view));
-    let body: String = lines.iter().map(|l| format!("  {l}\n")).collect();
-    heading("Recording", "") + &body
+    let mut notes = vec![equation(processes)];
+    notes.extend(damage(processes));
+    notes.extend(oddities(processes));
+    notes.extend(overhead(view));
+    heading("Recording", "") + &notes.iter().map(|n| lines(n, view.width)).collect::<String>()
 }
 
-/// `✓ nothing lost: 12 produced = 12 stored`, or what is missing and why.
-fn equation(processes: &[Process]) -> String {
-    let sum = verify::Sum::of(processes);
-    let mark = match (sum.unexplained, sum.lost_records()) {
-        (0, 0) => style::paint(GOOD, "✓ nothing lost:"),
-        (0, lost) => style::paint(HOT, &format!("✗ {} lost:", text::plural(lost, "record"))),
-        (gap, _) => style::paint(HOT, &format!("✗ {} missing without a reason:", text::plural(gap, "record"))),
+fn lines((style, sign, words): &Note, width: usize) -> String {
+    const INDENT: usize = 4;
+    let line = |(at, line): (usize, String)| {
+        let sign = if at == 0 { sign } else { " " };
+        format!("  {} {}\n", style::paint(*style, sign), style::paint(*style, &line))
     };
-    format!("{mark} {}", sum.equation())
+    text::wrap(words, width.saturating_sub(INDENT)).into_iter().enumerate().map(line).collect()
 }
 
-fn damage(processes: &[Process]) -> Vec<String> {
+/// `nothing lost: 12 produced = 12 stored`, or what is missing and why.
+fn equation(processes: &[Process]) -> Note {
+    let sum = verify::Sum::of(processes);
+    let (style, sign, what) = match (sum.unexplained, sum.lost_records()) {
+        (0, 0) => (GOOD, "✓", "nothing lost".to_owned()),
+        (0, lost) => (HOT, "✗", format!("{} lost", text::plural(lost, "record"))),
+        (gap, _) => (HOT, "✗", format!("{} missing without a reason", text::plural(gap, "record"))),
+    };
+    (style, sign, format!("{what}: {}", sum.equation()))
+}
+
+fn damage(processes: &[Process]) -> Vec<Note> {
     const PLACES: usize = 3;
     let (bytes, frames) =
         processes.iter().fold((0, 0), |(b, f), p| (b + p.damage.bytes, f + p.damage.frames));
@@ -36,45 +48,51 @@ fn damage(processes: &[Process]) -> Vec<String> {
     if bytes == 0 && frames == 0 && places.is_empty() {
         return Vec::new();
     }
-    let what = format!("✗ damaged: {} unreadable, {}", number::bytes(bytes), text::plural(frames, "frame"));
-    let mut lines = vec![style::paint(HOT, &what)];
+    let what =
+        format!("damaged: {} unreadable, {}", number::bytes(bytes), text::plural(frames, "frame"));
+    let mut notes = vec![(HOT, "✗", what)];
     for place in places.iter().take(PLACES) {
-        let at = format!("  {} at byte {}: {}", place.file.display(), place.offset, place.why);
-        lines.push(style::paint(DIM, &text::safe(&at)));
+        let at = format!("{} at byte {}: {}", place.file.display(), place.offset, place.why);
+        notes.push((DIM, " ", text::safe(&at)));
     }
     if places.len() > PLACES {
-        lines.push(style::paint(DIM, &format!("  and {} more places", places.len() - PLACES)));
+        notes.push((DIM, " ", format!("and {} more places", places.len() - PLACES)));
     }
-    lines
+    notes
 }
 
 /// Things the program did that a reader should know of.
-fn oddities(processes: &[Process]) -> Vec<String> {
+fn oddities(processes: &[Process]) -> Vec<Note> {
     let threads = || processes.iter().flat_map(|p| &p.threads);
     let deep: u64 = processes.iter().map(|p| p.account.depth_dropped).sum();
     let newer: u64 = processes.iter().map(|p| p.account.newer).sum();
     [
-        (deep, "deeper than max_depth: not recorded (HODO_MAX_DEPTH raises it)"),
-        (threads().map(|t| t.out_of_order).sum(), "closed while one inside was open"),
-        (threads().map(|t| t.double_closed).sum(), "closed twice; the second close did nothing"),
-        (threads().map(|t| t.wrong_thread).sum(), "closed on another thread: refused"),
-        (newer, "recorded while this was read, not shown"),
+        (deep, "scope", "deeper than max_depth: not recorded (HODO_MAX_DEPTH raises it)"),
+        (threads().map(|t| t.out_of_order).sum(), "scope", "closed while one inside was open"),
+        (
+            threads().map(|t| t.double_closed).sum(),
+            "scope",
+            "closed twice; the second close did nothing",
+        ),
+        (threads().map(|t| t.wrong_thread).sum(), "scope", "closed on another thread: refused"),
+        (newer, "record", "made while this was read, not shown"),
     ]
     .into_iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, what)| style::paint(WARM, &format!("! {} {what}", text::plural(n, "scope"))))
+    .filter(|(n, ..)| *n > 0)
+    .map(|(n, what, how)| (WARM, "!", format!("{} {how}", text::plural(n, what))))
     .collect()
 }
 
 /// What recording itself took, as the outermost scopes saw it.
-fn overhead(view: &View<'_>) -> Option<String> {
-    let roots = || view.tree.nodes.iter().filter(|n| n.parent.is_none() && n.kind == NodeKind::Scope);
+fn overhead(view: &View<'_>) -> Option<Note> {
+    let roots =
+        || view.tree.nodes.iter().filter(|n| n.parent.is_none() && n.kind == NodeKind::Scope);
     let cost: u64 = roots().map(|n| n.overhead_ns).sum();
     let whole: u64 = roots().map(|n| n.total_ns).sum();
     if whole == 0 {
         return None;
     }
     let share = number::percent(cost as f64 / whole as f64);
-    let words = format!("recording took {} of the time in scopes ({share})", number::duration(cost as f64));
-    Some(style::paint(DIM, &words))
+    let took = number::duration(cost as f64);
+    Some((DIM, "·", format!("recording took {took} of the time in scopes ({share})")))
 }

@@ -38,7 +38,8 @@ pub fn text(view: &View<'_>) -> String {
 /// Every series but hodo's own, with the scope it was made in.
 fn rows<'a>(view: &View<'a>) -> Vec<(&'a str, &'a MarkSeries)> {
     let outside = view.tree.marks.iter().map(|m| ("", m));
-    let inside = view.tree.nodes.iter().flat_map(|n| n.marks.iter().map(move |m| (n.name.as_str(), m)));
+    let inside =
+        view.tree.nodes.iter().flat_map(|n| n.marks.iter().map(move |m| (n.name.as_str(), m)));
     outside.chain(inside).filter(|(_, m)| m.name != OVERHEAD_MARK).collect()
 }
 
@@ -63,6 +64,8 @@ fn value(value: &Value) -> String {
         Value::F64(v) => number::digits(*v),
         Value::Bool(v) => v.to_string(),
         Value::Name(id) => format!("(name {id})"),
-        Value::Text { text: t, .. } | Value::Json { text: t, .. } => text::fit(&text::safe(t), MAX_VALUE),
+        Value::Text { text: t, .. } | Value::Json { text: t, .. } => {
+            text::fit(&text::safe(t), MAX_VALUE)
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `hodo report`: where the time of a run went, as text for people or JSON for programs.
 
 mod bench;
+mod ends;
 mod header;
 mod json;
 mod losses;
@@ -44,9 +45,12 @@ pub enum Limit {
 impl Limit {
     fn parse(text: Option<&str>) -> Result<Limit, Failure> {
         let Some(text) = text else { return Ok(Limit::Time(0.0)) };
-        let share = || text.strip_suffix('%')?.trim().parse::<f64>().ok().map(|p| Limit::Share(p / 100.0));
+        let share =
+            || text.strip_suffix('%')?.trim().parse::<f64>().ok().map(|p| Limit::Share(p / 100.0));
         share().or_else(|| number::parse_duration(text).map(Limit::Time)).ok_or_else(|| {
-            Failure::Usage(format!("`{text}` is neither a time nor a share; write --min 1.5ms or --min 1%"))
+            Failure::Usage(format!(
+                "`{text}` is neither a time nor a share; write --min 1.5ms or --min 1%"
+            ))
         })
     }
 }
@@ -97,6 +101,7 @@ fn text(view: &View<'_>) -> String {
     let sections = [
         header::text(view),
         tree::text(view),
+        ends::text(view),
         bench::text(view),
         top::text(view),
         marks::text(view),

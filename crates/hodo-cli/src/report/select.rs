@@ -61,7 +61,8 @@ pub fn top_ns(tree: &Tree) -> u64 {
 
 /// Nodes that fit, with everything that leads to them; parents come before children.
 fn keep(tree: &Tree, fits: impl Fn(&Node) -> bool) -> Vec<bool> {
-    let mut keep: Vec<bool> = tree.nodes.iter().map(|n| n.kind == NodeKind::Scope && fits(n)).collect();
+    let mut keep: Vec<bool> =
+        tree.nodes.iter().map(|n| n.kind == NodeKind::Scope && fits(n)).collect();
     for at in (0..tree.nodes.len()).rev() {
         if let (true, Some(parent)) = (keep[at], tree.nodes[at].parent) {
             keep[parent as usize] = true;
@@ -105,7 +106,8 @@ fn compare(a: &Node, b: &Node, sort: SortBy) -> Ordering {
 /// Lines from the roots down, without recursion: a tree may be as deep as a program nests.
 fn walk(children: &Children) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut stack: Vec<(u32, Vec<bool>)> = children.roots.iter().rev().map(|&n| (n, Vec::new())).collect();
+    let mut stack: Vec<(u32, Vec<bool>)> =
+        children.roots.iter().rev().map(|&n| (n, Vec::new())).collect();
     while let Some((node, last)) = stack.pop() {
         lines.push(Line { node, branch: branch(&last) });
         let inside = &children.of[node as usize];

@@ -27,9 +27,12 @@ pub fn text(view: &View<'_>) -> String {
 }
 
 fn empty(view: &View<'_>) -> String {
-    let filtered = view.args.name.is_some() || !view.args.tests.is_empty() || view.args.rank.is_some();
+    let filtered =
+        view.args.name.is_some() || !view.args.tests.is_empty() || view.args.rank.is_some();
     let words = if filtered && view.run.span_count() > 0 {
         "No scope fits --name, --where and --rank; leave one out to see more."
+    } else if view.run.processes.iter().any(|p| p.account.unexplained > 0 || !p.damage.is_none()) {
+        "No scope could be read: the files are damaged, or a newer hodo wrote them."
     } else {
         "No scopes recorded: the program opened none after hodo started, or HODO=0 was set."
     };

@@ -1,8 +1,13 @@
 //! Numbers as people read them: three significant digits and a unit.
 
 const NS_UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")];
-const BYTE_UNITS: [(f64, &str); 5] =
-    [(1.0, "B"), (1024.0, "KiB"), (1048576.0, "MiB"), (1073741824.0, "GiB"), (1099511627776.0, "TiB")];
+const BYTE_UNITS: [(f64, &str); 5] = [
+    (1.0, "B"),
+    (1024.0, "KiB"),
+    (1048576.0, "MiB"),
+    (1073741824.0, "GiB"),
+    (1099511627776.0, "TiB"),
+];
 
 /// A duration: `842 ns`, `12.3 µs`, `7.89 s`, `2m 05s`, `1h 02m`.
 pub fn duration(ns: f64) -> String {
@@ -50,7 +55,14 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 /// A plain number in three significant digits, without an exponent in everyday ranges.
 pub fn digits(value: f64) -> String {
     if !value.is_finite() {
-        return if value.is_nan() { "NaN" } else if value > 0.0 { "∞" } else { "-∞" }.to_owned();
+        return if value.is_nan() {
+            "NaN"
+        } else if value > 0.0 {
+            "∞"
+        } else {
+            "-∞"
+        }
+        .to_owned();
     }
     let size = value.abs();
     if size != 0.0 && !(1e-4..1e7).contains(&size) {

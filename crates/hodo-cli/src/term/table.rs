@@ -231,7 +231,12 @@ mod tests {
             Column::number("max", 1),
         ]);
         for (name, n) in [("a_rather_long_name_of_a_scope", "1"), ("short", "12 345")] {
-            t.row(vec![Cell::plain(name), Cell::plain(n), Cell::plain("1.0 ms"), Cell::plain("9 s")]);
+            t.row(vec![
+                Cell::plain(name),
+                Cell::plain(n),
+                Cell::plain("1.0 ms"),
+                Cell::plain("9 s"),
+            ]);
         }
         t
     }

@@ -59,9 +59,29 @@ pub fn fit(text: &str, cells: usize) -> String {
     out
 }
 
+/// `text` broken between words into lines of at most `cells`; a longer word stays whole.
+pub fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().filter(|l| l.is_empty() || width(l) + 1 + width(word) <= cells);
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => line.extend([" ", word]),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// `1 scope`, `2 scopes`.
 pub fn plural(n: u64, one: &str) -> String {
-    let s = if n == 1 { "" } else if one.ends_with("ss") { "es" } else { "s" };
+    let s = if n == 1 {
+        ""
+    } else if one.ends_with("ss") {
+        "es"
+    } else {
+        "s"
+    };
     format!("{} {one}{s}", super::number::count(n))
 }
 
@@ -84,6 +104,13 @@ mod tests {
         assert_eq!(fit("forward", 4), "for…");
         assert_eq!(fit("模型模型", 5), "模型…");
         assert_eq!(fit("abc", 0), "");
+    }
+
+    #[test]
+    fn wrapping_breaks_between_words() {
+        assert_eq!(wrap("10 produced = 10 stored", 13), ["10 produced =", "10 stored"]);
+        assert_eq!(wrap("extraordinarily", 5), ["extraordinarily"]);
+        assert_eq!(wrap("as is", usize::MAX), ["as is"]);
     }
 
     #[test]

@@ -12,7 +12,9 @@ use std::process::Command;
 fn python() -> Option<String> {
     let python = std::env::var("HODO_PYTHON").ok().filter(|p| Path::new(p).exists());
     if python.is_none() {
-        eprintln!("not checked: HODO_PYTHON names no Python with the perfetto package (`make test` does)");
+        eprintln!(
+            "not checked: HODO_PYTHON names no Python with the perfetto package (`make test` does)"
+        );
     }
     python
 }
@@ -56,9 +58,11 @@ fn chrome(run: &Made) -> Vec<Value> {
 
 #[test]
 fn chrome_json_holds_every_scope_and_mark() {
-    for (run, spans, marks) in
-        [(samples::training(100), 42, 6), (samples::crossing(200), 8, 0), (samples::hostile(300), 3, 3)]
-    {
+    for (run, spans, marks) in [
+        (samples::training(100), 42, 6),
+        (samples::crossing(200), 8, 0),
+        (samples::hostile(300), 3, 3),
+    ] {
         let events = chrome(&run);
         let count = |phases: &[&str]| {
             events.iter().filter(|e| phases.contains(&e["ph"].as_str().unwrap())).count()

@@ -1,7 +1,9 @@
 //! Runs made by hand, byte for byte, so that a report of them is the same everywhere.
 
 use hodo_format::arena::{Anchor, Counts, Loss};
-use hodo_format::record::{AttrsRecord, Head, Kind, MarkRecord, Span, SpanId, TextRecord, Unit, code};
+use hodo_format::record::{
+    AttrsRecord, Head, Kind, MarkRecord, Span, SpanId, TextRecord, Unit, code,
+};
 use hodo_format::spool::{self, Encoder, Losses, ThreadInfo};
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,7 +79,11 @@ impl<'a> Scope<'a> {
     }
 
     pub fn index(self, index: i64) -> Self {
-        Scope { index: Some(index), flags: self.flags | hodo_format::record::flag::HAS_INDEX, ..self }
+        Scope {
+            index: Some(index),
+            flags: self.flags | hodo_format::record::flag::HAS_INDEX,
+            ..self
+        }
     }
 
     pub fn flags(self, flags: u16) -> Self {
@@ -188,9 +194,12 @@ impl Made {
     pub fn text_mark(&mut self, span: SpanId, name: &str, at: u64, value: &str) {
         let units = MarkRecord::units(value.len());
         let flags = MarkRecord::SUMMARY;
-        let head = Head { kind: Kind::MarkText as u8, units: units as u8, flags, name: self.name(name) };
+        let head =
+            Head { kind: Kind::MarkText as u8, units: units as u8, flags, name: self.name(name) };
         let mut bytes = vec![0; units * 64];
-        for (word, at) in [head.word(), span.0, EPOCH + at, value.len() as u64].iter().zip([0, 8, 16, 24]) {
+        for (word, at) in
+            [head.word(), span.0, EPOCH + at, value.len() as u64].iter().zip([0, 8, 16, 24])
+        {
             bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
         bytes[32..32 + value.len()].copy_from_slice(value.as_bytes());
@@ -227,12 +236,14 @@ impl Made {
         let mut out = spool::file_header(process, 0).to_vec();
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         spool::strings_frame(0, 1, &names, &mut out);
-        let anchor = |t: u64| Anchor { ticks: EPOCH + t, monotonic_ns: EPOCH + t, wall_ns: WALL_NS + t };
+        let anchor =
+            |t: u64| Anchor { ticks: EPOCH + t, monotonic_ns: EPOCH + t, wall_ns: WALL_NS + t };
         spool::anchors_frame(2, &[anchor(0), anchor(self.last)], &mut out);
         let mut sequence = 3;
         for (number, (name, ..)) in &self.threads {
             let os_tid = self.pid + number - 1;
-            let info = ThreadInfo { number: *number, os_tid, name: name.clone(), ..ThreadInfo::default() };
+            let info =
+                ThreadInfo { number: *number, os_tid, name: name.clone(), ..ThreadInfo::default() };
             spool::thread_frame(sequence, &info, &mut out);
             sequence += 1;
         }

@@ -1,5 +1,7 @@
 //! The `hodo` program from outside: what it prints, what it refuses, what it returns.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
+
 mod exports;
 mod help;
 mod made;

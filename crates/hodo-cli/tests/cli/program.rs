@@ -51,5 +51,8 @@ pub fn same_as(text: &str, file: &str) {
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = expected.lines().zip(text.lines()).find(|(a, b)| a != b);
-    assert!(expected == text, "not as in {file}; first difference: {differs:#?}\n--- printed:\n{text}");
+    assert!(
+        expected == text,
+        "not as in {file}; first difference: {differs:#?}\n--- printed:\n{text}"
+    );
 }

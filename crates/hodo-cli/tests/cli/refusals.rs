@@ -36,7 +36,12 @@ fn failures_exit_with_1_and_say_what_to_do() {
     refused(&dir, &["report", "--rank", "3"], 1, &["rank 3", "leave --rank out"]);
     let empty = Folder::new();
     refused(&empty, &["report"], 1, &["no runs"]);
-    refused(&dir, &["export", "--to", "chrome", "20261115-201500", "-o", "/nowhere/x.json"], 1, &["/nowhere/x.json"]);
+    refused(
+        &dir,
+        &["export", "--to", "chrome", "20261115-201500", "-o", "/nowhere/x.json"],
+        1,
+        &["/nowhere/x.json"],
+    );
 }
 
 #[test]
@@ -55,10 +60,17 @@ fn a_run_is_named_by_path_prefix_or_not_at_all() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let dir = folder(&samples::training(100));
-    for args in [&["report"][..], &["report", "--json"], &["export", "--to", "chrome"], &["ls"], &["doctor"]] {
+    for args in [
+        &["report"][..],
+        &["report", "--json"],
+        &["export", "--to", "chrome"],
+        &["ls"],
+        &["doctor"],
+    ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = hodo(dir.path(), args).stdout(Stdio::from(OwnedFd::from(writer))).output().unwrap();
+        let output =
+            hodo(dir.path(), args).stdout(Stdio::from(OwnedFd::from(writer))).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert!(output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -35,7 +35,8 @@ fn names_cannot_drive_the_terminal() {
         let text = stdout(dir.path(), args);
         let bare = text.replace("\x1b[0m", "");
         let colours = bare.split('\x1b').skip(1);
-        let is_style = |rest: &str| rest.starts_with('[') && rest[1..].find('m').is_some_and(|at| at < 6);
+        let is_style =
+            |rest: &str| rest.starts_with('[') && rest[1..].find('m').is_some_and(|at| at < 6);
         assert!(colours.clone().all(is_style), "{args:?}: {:?}", colours.collect::<Vec<_>>());
         assert!(!text.contains(['\x07', '\u{202e}', '\0', '\r']), "{args:?}");
     }
@@ -78,7 +79,7 @@ fn losses_are_always_said() {
     let dir = folder(&run);
     let text = stdout(dir.path(), &["report"]);
     let section = text.split("Recording\n").nth(1).unwrap();
-    let lost = "  ✗ 45 records lost: 109 produced = 64 stored + 40 lost (ring full: disk or pump too slow) \
+    let lost = "  ✗ 45 records lost: 110 produced = 65 stored + 40 lost (ring full: disk or pump too slow) \
                 + 5 lost (oldest removed to stay under the size cap)\n";
     assert!(section.starts_with(lost), "{section}");
 }
@@ -115,7 +116,7 @@ fn json_has_a_schema_sorted_keys_and_whole_numbers() {
     assert_eq!(backward["total_ns"], 78_000_000);
     assert_eq!(backward["durations"]["p95_ns"], 13_000_000);
     assert_eq!(node(&["matmul"])["bench"]["iterations"], 5);
-    assert_eq!(document["records"]["produced"]["records"], 64);
+    assert_eq!(document["records"]["produced"]["records"], 65);
     let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     same_as(&format!("{}\n\n{}\n", keys(&document), keys(&backward)), "report-keys.txt");
 }
@@ -123,9 +124,12 @@ fn json_has_a_schema_sorted_keys_and_whole_numbers() {
 #[test]
 fn json_of_every_reading_verb_is_one_document() {
     let dir = folder(&samples::hostile(300));
-    for (verb, schema) in
-        [("report", "hodo.report/1"), ("ls", "hodo.ls/1"), ("verify", "hodo.verify/1"), ("doctor", "hodo.doctor/1")]
-    {
+    for (verb, schema) in [
+        ("report", "hodo.report/1"),
+        ("ls", "hodo.ls/1"),
+        ("verify", "hodo.verify/1"),
+        ("doctor", "hodo.doctor/1"),
+    ] {
         let document: Value = serde_json::from_str(&stdout(dir.path(), &[verb, "--json"])).unwrap();
         assert_eq!(document["schema"], schema);
     }

@@ -41,7 +41,11 @@ fn one_batch(run: &mut Made, epoch: SpanId, start: u64, index: i64) {
     run.int(forward, "size", 32 + index);
     run.mark(forward, "loss", start + 11 * MS, 2.5 / (index + 1) as f64);
     let failed = if index == 4 { flag::FAILED } else { 0 };
-    run.span(Scope::new("backward", id, start + 12 * MS, start + 25 * MS).flags(failed));
+    let backward =
+        run.span(Scope::new("backward", id, start + 12 * MS, start + 25 * MS).flags(failed));
+    if failed != 0 {
+        run.text(backward, "error", "loss is NaN");
+    }
     run.close(id, Scope::new("batch", epoch, start, start + 28 * MS).index(index));
 }
 

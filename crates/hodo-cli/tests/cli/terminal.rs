@@ -46,7 +46,8 @@ fn colours_appear_on_a_terminal_only_and_can_be_refused() {
     assert!(!seen(&[], &["--color", "never"]));
     assert!(seen(&[("NO_COLOR", "1")], &["--color", "always"]));
     let piped = |variables: &[(&str, &str)]| {
-        let output = hodo(dir.path(), &["report"]).envs(variables.iter().copied()).output().unwrap();
+        let output =
+            hodo(dir.path(), &["report"]).envs(variables.iter().copied()).output().unwrap();
         output.stdout.contains(&0x1b)
     };
     assert!(!piped(&[]));
@@ -67,7 +68,8 @@ fn lines_fit_the_terminal() {
 fn a_binary_trace_is_not_thrown_at_a_terminal() {
     let dir = folder(&samples::training(100));
     let (_screen, terminal) = pair(80);
-    let output = hodo(dir.path(), &["export", "--to", "perfetto"]).stdout(terminal).output().unwrap();
+    let output =
+        hodo(dir.path(), &["export", "--to", "perfetto"]).stdout(terminal).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("-o run.pftrace"));
 }

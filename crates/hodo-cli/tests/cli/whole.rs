@@ -16,7 +16,7 @@ fn counted_losses_verify_because_they_are_explained() {
     let mut made = samples::training(100);
     made.lost[0].spans = 7;
     let dir = folder(&made);
-    assert!(stdout(dir.path(), &["verify"]).contains("71 produced = 64 stored + 7 lost"));
+    assert!(stdout(dir.path(), &["verify"]).contains("72 produced = 65 stored + 7 lost"));
 }
 
 #[test]
@@ -46,8 +46,10 @@ fn ls_lists_the_runs_newest_first() {
     crate::made::write(dir.path(), "20261115-201501-train-bbbbbb", &[&samples::crossing(200)]);
     let text = stdout(dir.path(), &["ls"]);
     // The size depends on the compressor's version.
-    let rows: Vec<String> =
-        text.lines().map(|l| l.rsplit_once("  ").map_or(l, |(rest, _)| rest).trim_end().to_owned()).collect();
+    let rows: Vec<String> = text
+        .lines()
+        .map(|l| l.rsplit_once("  ").map_or(l, |(rest, _)| rest).trim_end().to_owned())
+        .collect();
     same_as(&(rows.join("\n") + "\n"), "ls.txt");
     let empty = Folder::new();
     let output = run(empty.path(), &["ls"]);
@@ -59,9 +61,13 @@ fn ls_lists_the_runs_newest_first() {
 fn doctor_names_every_check_and_fails_on_a_bad_one() {
     let dir = Folder::new();
     let document: Value = serde_json::from_str(&stdout(dir.path(), &["doctor", "--json"])).unwrap();
-    let names: Vec<&str> =
-        document["checks"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    let expected = "clock, cpu time, rseq, perf events, folder, filesystem, free space, file size, memory, \
+    let names: Vec<&str> = document["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["name"].as_str().unwrap())
+        .collect();
+    let expected = "recording, clock, cpu time, rseq, perf events, folder, filesystem, free space, file size, memory, \
                     environment, runs";
     assert_eq!(names.join(", "), expected);
     let file = dir.path().join("file");

@@ -47,7 +47,12 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         self.tracks.uuid(self.at, track, self.out)
     }
 
-    fn group(&mut self, group: Group, rows: &[Row], on_span: &mut impl FnMut()) -> Result<(), ConvertError> {
+    fn group(
+        &mut self,
+        group: Group,
+        rows: &[Row],
+        on_span: &mut impl FnMut(),
+    ) -> Result<(), ConvertError> {
         if let Group::Thread(number) = group {
             self.uuid(Track::Thread(number))?;
         }
@@ -67,7 +72,8 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
     fn ends(&mut self, group: Group, ended: &mut Vec<Ended>) -> Result<(), ConvertError> {
         for end in ended.drain(..) {
             let track_uuid = Some(self.uuid(Track::of(group, end.lane))?);
-            let event = TrackEvent { r#type: Some(event::SLICE_END), track_uuid, ..TrackEvent::default() };
+            let event =
+                TrackEvent { r#type: Some(event::SLICE_END), track_uuid, ..TrackEvent::default() };
             self.event(end.end_ns, event)?;
         }
         Ok(())
@@ -98,7 +104,12 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         categories
     }
 
-    fn annotations(&mut self, span: &SpanView<'a>, item: &Item, place: Place) -> Vec<DebugAnnotation> {
+    fn annotations(
+        &mut self,
+        span: &SpanView<'a>,
+        item: &Item,
+        place: Place,
+    ) -> Vec<DebugAnnotation> {
         let mut all = vec![self.own(Own::ScopeId, AnnotationValue::Pointer(item.id))];
         if item.parent != 0 && !place.under_parent {
             all.push(self.own(Own::ParentId, AnnotationValue::Pointer(item.parent)));
@@ -108,7 +119,9 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         }
         all.push(match span.cpu_ns() {
             Cpu::Captured(ns) => self.own(Own::CpuNs, AnnotationValue::Uint(ns)),
-            Cpu::Missing(why) => self.own(Own::CpuMissing, AnnotationValue::Text(missing(why).to_owned())),
+            Cpu::Missing(why) => {
+                self.own(Own::CpuMissing, AnnotationValue::Text(missing(why).to_owned()))
+            }
         });
         all.push(self.own(Own::Overhead, AnnotationValue::Uint(span.overhead_ns())));
         for (own, holds) in [(Own::Failed, span.is_failed()), (Own::Open, span.is_open())] {
@@ -132,7 +145,9 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
             Value::I64(v) => AnnotationValue::Int(*v),
             Value::F64(v) => AnnotationValue::Double(*v),
             Value::Bool(v) => AnnotationValue::Bool(*v),
-            Value::Json { text, cut: false } if is_json(text) => AnnotationValue::Json(text.to_string()),
+            Value::Json { text, cut: false } if is_json(text) => {
+                AnnotationValue::Json(text.to_string())
+            }
             other => AnnotationValue::Text(other.display(&self.process.names)),
         }
     }
@@ -151,12 +166,22 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         };
         let track_uuid = Some(self.uuid(Track::Counter(thread.unwrap_or(0), mark.name))?);
         let r#type = Some(event::COUNTER);
-        let event =
-            TrackEvent { r#type, track_uuid, counter_value, double_counter_value, ..TrackEvent::default() };
+        let event = TrackEvent {
+            r#type,
+            track_uuid,
+            counter_value,
+            double_counter_value,
+            ..TrackEvent::default()
+        };
         self.event(at_ns, event)
     }
 
-    fn instant(&mut self, mark: &MarkRow, thread: Option<u32>, at_ns: u64) -> Result<(), ConvertError> {
+    fn instant(
+        &mut self,
+        mark: &MarkRow,
+        thread: Option<u32>,
+        at_ns: u64,
+    ) -> Result<(), ConvertError> {
         let value = match &mark.value {
             // Perfetto's JSON views have no NaN and no infinities.
             Value::F64(v) if !v.is_finite() => AnnotationValue::Text(v.to_string()),

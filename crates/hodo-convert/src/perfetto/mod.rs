@@ -12,7 +12,11 @@ use proto::{ClockReading, ClockSnapshot, TracePacket};
 use std::io::Write;
 
 /// Writes `run` packet by packet; nothing but the packet in hand is kept.
-pub fn write(run: &Run, out: &mut impl Write, progress: OnProgress<'_>) -> Result<(), ConvertError> {
+pub fn write(
+    run: &Run,
+    out: &mut impl Write,
+    progress: OnProgress<'_>,
+) -> Result<(), ConvertError> {
     let mut writer = Writer { out, buffer: Vec::new() };
     let mut tracks = tracks::Tracks::new(run);
     let mut done = 0;

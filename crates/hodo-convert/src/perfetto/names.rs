@@ -84,7 +84,13 @@ impl<'a> Interned<'a> {
     /// Nothing spelt out yet.
     pub fn new(names: &'a Names) -> Interned<'a> {
         let none = HashSet::new;
-        Interned { names, events: none(), keys: none(), categories: none(), fresh: InternedData::default() }
+        Interned {
+            names,
+            events: none(),
+            keys: none(),
+            categories: none(),
+            fresh: InternedData::default(),
+        }
     }
 
     /// The number of an event's name.

@@ -2,7 +2,8 @@
 
 use super::Writer;
 use super::proto::{
-    CounterDescriptor, MERGE_NONE, ProcessDescriptor, ThreadDescriptor, TracePacket, TrackDescriptor,
+    CounterDescriptor, MERGE_NONE, ProcessDescriptor, ThreadDescriptor, TracePacket,
+    TrackDescriptor,
 };
 use crate::ConvertError;
 use crate::timeline::{self, Group};
@@ -68,7 +69,11 @@ impl<'a> Tracks<'a> {
         let described = self.describe(at, track);
         out.packet(&TracePacket {
             trusted_packet_sequence_id: Some(at as u32 + 1),
-            track_descriptor: Some(TrackDescriptor { uuid: Some(uuid), parent_uuid: parent, ..described }),
+            track_descriptor: Some(TrackDescriptor {
+                uuid: Some(uuid),
+                parent_uuid: parent,
+                ..described
+            }),
             ..TracePacket::default()
         })?;
         Ok(uuid)
@@ -76,7 +81,8 @@ impl<'a> Tracks<'a> {
 
     fn describe(&self, at: usize, track: Track) -> TrackDescriptor {
         let process = &self.run.processes[at];
-        let named = |name: String| TrackDescriptor { name: Some(name), ..TrackDescriptor::default() };
+        let named =
+            |name: String| TrackDescriptor { name: Some(name), ..TrackDescriptor::default() };
         match track {
             Track::Process => self.process(at, process),
             Track::Thread(number) => self.thread(at, process, number),
