@@ -96,3 +96,15 @@ pub fn bump(counter: &AtomicU64) {
 pub fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::SeqCst)
 }
+
+/// Values of [`Lane::stage`] of lane 0, by which a victim and its test talk.
+pub mod stage {
+    /// The victim has started its recorder.
+    pub const STARTED: u64 = 1;
+    /// The test wants the loops to end.
+    pub const STOP: u64 = 100;
+    /// The victim has done its work and waits.
+    pub const HELD: u64 = 200;
+    /// The test lets a held victim go.
+    pub const RELEASE: u64 = 300;
+}

@@ -1,0 +1,34 @@
+//! A program that records, tells an independent witness what it finished, and is then treated badly.
+//!
+//! `hodo-victim MODE key=value ...`; every mode reads `acks=FILE`.
+
+mod args;
+mod clock;
+mod cpu;
+mod exits;
+mod fork;
+mod names;
+mod outcome;
+mod steady;
+mod threads;
+
+use args::Args;
+
+fn main() {
+    let args = Args::from_command_line();
+    match args.mode.as_str() {
+        "steady" => steady::run(&args),
+        "short-threads" => threads::short(&args),
+        "live-threads" => threads::live(&args),
+        "fork" => fork::run(&args),
+        "spawn" => fork::spawn(&args),
+        "spawned" => fork::spawned(&args),
+        "clock" => clock::run(&args),
+        "cpu" => cpu::run(&args),
+        "exit" => exits::run(&args),
+        "signals" => exits::signals(&args),
+        "lifecycle" => exits::lifecycle(&args),
+        "names" => names::run(&args),
+        other => panic!("no mode {other}"),
+    }
+}
