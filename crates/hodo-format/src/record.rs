@@ -283,6 +283,7 @@ impl AttrsRecord {
     pub const CAPACITY: usize = 4;
 
     /// The unit holding `pairs` (at most four; values of fixed size) of `span`.
+    #[inline(always)]
     pub fn unit(span: SpanId, pairs: &[(u32, u16, u64)]) -> Unit {
         let mut keys = [0u32; Self::CAPACITY];
         let mut words = [0u64; Self::CAPACITY];

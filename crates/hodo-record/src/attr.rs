@@ -9,6 +9,7 @@ use crate::write::{Sort, append};
 use hodo_format::record::{
     AttrsRecord, Head, Kind, MAX_TEXT_BYTES, MarkRecord, SpanId, TextRecord, UNIT_BYTES, Unit, code,
 };
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
 /// A value as it crosses between copies of hodo: a code with a word, or text.
@@ -90,11 +91,12 @@ unsafe fn set_text(thread: &mut Thread, process: &Process, span: SpanId, value: 
     let json = if value.code == JSON { TextRecord::JSON } else { 0 };
     let flags = json | if cut { TextRecord::CUT } else { 0 };
     let units = TextRecord::units(text.len());
+    let mut memory: Memory = [MaybeUninit::uninit(); LONGEST];
     let head = Head { kind: Kind::Text as u8, units: units as u8, flags, name: value.key };
-    let mut buffer = TextBuffer::new(head, span);
+    let mut buffer = TextBuffer::new(head, span, &mut memory);
     buffer.put(TextRecord::LENGTH_AT, &(text.len() as u32).to_le_bytes());
     buffer.put(TextRecord::BYTES_AT, text.as_bytes());
-    put(thread, process, &buffer.units[..units], Sort::Attr);
+    put(thread, process, buffer.units, Sort::Attr);
 }
 
 /// Makes a mark in the calling thread's current scope.
@@ -123,32 +125,40 @@ pub unsafe fn mark(name: u32, value: &Raw, summary: bool) {
     let (text, cut) = unsafe { value.text() };
     let units = MarkRecord::units(text.len());
     let flags = summary | if cut { MarkRecord::CUT } else { code::NONE };
+    let mut memory: Memory = [MaybeUninit::uninit(); LONGEST];
     let head = Head { kind: Kind::MarkText as u8, units: units as u8, flags, name };
-    let mut buffer = TextBuffer::new(head, span);
+    let mut buffer = TextBuffer::new(head, span, &mut memory);
     buffer.units[0].0[2] = now;
     buffer.units[0].0[3] = text.len() as u64;
     buffer.put(MarkRecord::BYTES_AT, text.as_bytes());
-    put(thread, process, &buffer.units[..units], Sort::Mark);
+    put(thread, process, buffer.units, Sort::Mark);
 }
 
-/// The longest record, on the stack.
-struct TextBuffer {
-    units: [Unit; Self::UNITS],
+/// Units of the longest record.
+const LONGEST: usize = MarkRecord::units(MAX_TEXT_BYTES);
+/// Room for it; only what a record needs is ever written.
+type Memory = [MaybeUninit<Unit>; LONGEST];
+
+/// A record that carries text, being put together on the stack.
+struct TextBuffer<'a> {
+    units: &'a mut [Unit],
 }
 
-impl TextBuffer {
-    const UNITS: usize = MarkRecord::units(MAX_TEXT_BYTES);
-
-    fn new(head: Head, span: SpanId) -> Self {
-        let mut units = [Unit::ZERO; Self::UNITS];
+impl<'a> TextBuffer<'a> {
+    fn new(head: Head, span: SpanId, memory: &'a mut Memory) -> Self {
+        let needed = &mut memory[..usize::from(head.units)];
+        needed.fill(MaybeUninit::new(Unit::ZERO));
+        // SAFETY: the units were just filled.
+        let units = unsafe { &mut *(std::ptr::from_mut(needed) as *mut [Unit]) };
         units[0].0[0] = head.word();
         units[0].0[1] = span.0;
         TextBuffer { units }
     }
 
     fn put(&mut self, at: usize, bytes: &[u8]) {
-        debug_assert!(at + bytes.len() <= Self::UNITS * UNIT_BYTES);
-        // SAFETY: units are plain bytes, and the range lies inside, as callers cut their text.
+        debug_assert!(at + bytes.len() <= self.units.len() * UNIT_BYTES);
+        // SAFETY: units are plain bytes, and the range lies inside: the head's number of units
+        // was computed from the text's length.
         unsafe {
             let start = self.units.as_mut_ptr().cast::<u8>().add(at);
             start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -156,5 +166,5 @@ impl TextBuffer {
     }
 }
 
-const _: () = assert!(TextBuffer::UNITS <= u8::MAX as usize);
-const _: () = assert!(TextBuffer::UNITS <= hodo_format::arena::THREAD_UNITS);
+const _: () = assert!(LONGEST <= u8::MAX as usize);
+const _: () = assert!(LONGEST <= hodo_format::arena::THREAD_UNITS);

@@ -7,7 +7,7 @@ use crate::attr::{JSON, Raw, TEXT};
 use crate::rendezvous::{is_on, table};
 use crate::thread::{INERT, LAYOUT_VERSION, Opened, TAG, Thread, span_head};
 use hodo_format::arena::Slot;
-use hodo_format::record::{Head, code, flag};
+use hodo_format::record::{AttrsRecord, Head, Kind, MarkRecord, SpanId, Unit, code, flag};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -240,8 +240,15 @@ impl Scope {
     /// Sets several attributes at once.
     #[inline(always)]
     pub fn set_all<const N: usize>(&self, values: [(u32, Value<'_>); N]) {
-        if self.is_recorded() {
-            set_on(self.opened.id, values);
+        let Opened { slot, id } = self.opened;
+        if id == 0 {
+            return;
+        }
+        // SAFETY: the state is the calling thread's own, the slot was opened on it.
+        let done = fixed(id, &values)
+            .is_some_and(|unit| unsafe { Thread::set(THREAD.get(), slot, unit) });
+        if !done {
+            set_on(id, values);
         }
     }
 
@@ -294,14 +301,27 @@ impl Drop for Scope {
     }
 }
 
+/// The record of attributes that all have a fixed size and fit one unit.
 #[inline(always)]
-pub(crate) fn set_on<const N: usize>(span: u64, values: [(u32, Value<'_>); N]) {
-    let raw = values.map(|(key, value)| value.raw(key));
-    set_raw(span, &raw);
+fn fixed<const N: usize>(span: u64, values: &[(u32, Value<'_>); N]) -> Option<Unit> {
+    if N == 0 || N > AttrsRecord::CAPACITY {
+        return None;
+    }
+    let mut pairs = [(0, code::NONE, 0); N];
+    for (pair, (key, value)) in pairs.iter_mut().zip(values) {
+        let Raw { code, word, .. } = value.raw(*key);
+        if code >= TEXT {
+            return None;
+        }
+        *pair = (*key, code as u16, word);
+    }
+    Some(AttrsRecord::unit(SpanId(span), &pairs))
 }
 
+#[cold]
 #[inline(never)]
-fn set_raw(span: u64, values: &[Raw]) {
+pub(crate) fn set_on<const N: usize>(span: u64, values: [(u32, Value<'_>); N]) {
+    let values = values.map(|(key, value)| value.raw(key));
     if let Some(table) = table() {
         // SAFETY: the values borrow their texts until the call returns.
         unsafe { (table.set)(span, values.as_ptr(), values.len()) };
@@ -316,11 +336,21 @@ pub(crate) fn scope_id(span: u64) -> Option<ScopeId> {
 /// Makes a mark in the current scope.
 #[inline(always)]
 pub fn mark(name: u32, value: Value<'_>, summary: bool) {
+    let raw = value.raw(0);
+    if raw.code < TEXT {
+        let flags = raw.code as u16 | if summary { MarkRecord::SUMMARY } else { 0 };
+        let head = Head { kind: Kind::Mark as u8, units: 1, flags, name };
+        // SAFETY: the state is the calling thread's own.
+        if unsafe { Thread::mark(THREAD.get(), head.word(), raw.word) } {
+            return;
+        }
+    }
     if is_on() {
-        mark_slowly(name, &value.raw(0), summary);
+        mark_slowly(name, &raw, summary);
     }
 }
 
+#[cold]
 #[inline(never)]
 fn mark_slowly(name: u32, value: &Raw, summary: bool) {
     if let Some(table) = table() {

@@ -197,7 +197,7 @@ impl Thread {
                 return false;
             }
             let cpu = now.wrapping_add((*this).cpu.offset);
-            let overhead = (*slot).overhead;
+            let [index, overhead] = *(&raw const (*slot).index).cast::<[u64; 2]>();
             unit.write(Unit([
                 (*slot).head,
                 (*slot).id.load(Ordering::Relaxed),
@@ -205,18 +205,71 @@ impl Thread {
                 (*slot).start,
                 now,
                 cpu.wrapping_sub((*slot).cpu),
-                (*slot).index as u64,
+                index,
                 overhead,
             ]));
-            (*this).cursor = unit.add(1);
-            crate::ring::publish(&*(*this).published, 1);
+            Self::advance(this, unit);
             let parent = (*slot).up;
-            (*parent).overhead += overhead + (*this).scope_cost.load(Ordering::Relaxed);
+            (*parent).overhead += (*slot).overhead + (*this).scope_cost.load(Ordering::Relaxed);
             (*this).current = parent;
             (*slot).id.store(0, Ordering::Relaxed);
             (*slot).up = (*this).free;
             (*this).free = slot;
             true
+        }
+    }
+
+    /// Sets attributes of the innermost scope, unless something unusual has to be done first.
+    ///
+    /// # Safety
+    /// As for [`Thread::close`].
+    #[inline(always)]
+    pub unsafe fn set(this: *mut Thread, slot: *mut Slot, unit: Unit) -> bool {
+        // SAFETY: as in `close`.
+        unsafe {
+            let place = (*this).cursor;
+            if !std::ptr::eq((*this).current, slot) || std::ptr::eq(place, (*this).end) {
+                return false;
+            }
+            place.write(unit);
+            Self::advance(this, place);
+            (*slot).overhead += (*this).scope_cost.load(Ordering::Relaxed) / 2;
+            true
+        }
+    }
+
+    /// Makes a mark in the innermost scope, unless something unusual has to be done first.
+    ///
+    /// # Safety
+    /// As for [`Thread::open`].
+    #[inline(always)]
+    pub unsafe fn mark(this: *mut Thread, head: u64, word: u64) -> bool {
+        // SAFETY: as in `open`: `fast` means that the pointers are set.
+        unsafe {
+            let place = (*this).cursor;
+            if (*this).fast.load(Ordering::Relaxed) == 0 || std::ptr::eq(place, (*this).end) {
+                return false;
+            }
+            let slot = (*this).current;
+            let span = (*slot).id.load(Ordering::Relaxed);
+            place.write(Unit([head, span, crate::clock::counter(), word, 0, 0, 0, 0]));
+            Self::advance(this, place);
+            (*slot).overhead += (*this).scope_cost.load(Ordering::Relaxed) / 2;
+            true
+        }
+    }
+
+    /// Publishes the unit at the cursor.
+    ///
+    /// # Safety
+    /// `unit` is the cursor, and was written.
+    #[inline(always)]
+    unsafe fn advance(this: *mut Thread, unit: *mut Unit) {
+        // SAFETY: by the contract; the cursor was not at the end, so one past it is inside or the
+        // end, and the segment's length is mapped.
+        unsafe {
+            (*this).cursor = unit.add(1);
+            crate::ring::publish(&*(*this).published, 1);
         }
     }
 
