@@ -14,10 +14,9 @@ use std::path::{Path, PathBuf};
 pub(super) fn read(folder: &Path, progress: &mut Meter<'_>) -> Process {
     let mut files = SpoolReader::default();
     let info_path = folder.join("process.json");
-    let info: ProcessInfo = json(&info_path).unwrap_or_else(|| {
-        files.damage.note(info_path, 0, "missing, or not readable as JSON");
-        ProcessInfo::default()
-    });
+    let told: Option<ProcessInfo> = json(&info_path);
+    let is_told = told.is_some();
+    let info = told.unwrap_or_default();
     let mut collector = Collector::default();
     let mut arena = read_arena(folder, &info, &mut files);
     if let Some(arena) = &mut arena {
@@ -27,6 +26,10 @@ pub(super) fn read(folder: &Path, progress: &mut Meter<'_>) -> Process {
     let stored = read_spool(folder, &mut files, &mut collector, progress);
     let in_ring =
         arena.as_mut().map_or(Counts::default(), |arena| read_rings(arena, &mut collector));
+    // A process that has not recorded anything may not have come to write it yet.
+    if !is_told && !collector.seen.is_empty() {
+        files.damage.note(info_path, 0, "missing, or not readable as JSON");
+    }
     finish(Parts { folder, info, collector, files, arena, stored, in_ring })
 }
 
@@ -169,7 +172,7 @@ impl Parts<'_> {
     fn process_id(&self) -> u64 {
         let told = u64::from_str_radix(&self.info.process, 16).ok();
         let arena = self.arena.as_ref().map(|arena| arena.snapshot.view.process);
-        told.or(arena).or(self.files.process).unwrap_or(0)
+        told.or(arena.filter(|&id| id != 0)).or(self.files.process).unwrap_or(0)
     }
 
     fn known(&self, state: ProcessState) -> Known {

@@ -1,7 +1,9 @@
 //! One copy of an arena, in the reader's terms.
 
 use super::collect::Collector;
-use hodo_format::arena::read::{ArenaDamage, ArenaView, OpenScope, Source, Thread, open_source};
+use hodo_format::arena::read::{
+    ArenaDamage, ArenaError, ArenaView, OpenScope, Source, Thread, open_source,
+};
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::{Attr, Mark, Sink, Span, decode_one};
 use hodo_format::spool::{FrameSink, ThreadInfo};
@@ -29,8 +31,12 @@ impl Source for FileSource<'_> {
 }
 
 impl Snapshot {
+    /// Copies an arena; one that is being set up holds nothing.
     pub(super) fn read(file: &File) -> Result<Snapshot, String> {
-        let mut view = open_source(&FileSource(file)).map_err(|error| error.to_string())?;
+        let mut view = match open_source(&FileSource(file)) {
+            Err(ArenaError::NotReady) => ArenaView::default(),
+            view => view.map_err(|error| error.to_string())?,
+        };
         let open = view.open.drain(..).map(open_span).collect();
         Ok(Snapshot { view, open })
     }

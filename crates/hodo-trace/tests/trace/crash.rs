@@ -131,3 +131,14 @@ fn runs_are_found_by_path_by_the_beginning_of_their_id_or_as_the_newest() {
     let listed: Vec<_> = Run::list(dir.path()).into_iter().map(|r| r.info.id).collect();
     assert_eq!(listed, ["20260101-a", "20260102-b", "20260102-bc"]);
 }
+
+#[test]
+fn a_process_that_is_being_set_up_is_no_damage() {
+    let (run, r) = (TestRun::new(), Records::new(1));
+    let folder = run.folder(&r);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("arena"), vec![0; 1 << 20]).expect("arena");
+    let read = run.read();
+    assert_eq!(read.processes[0].state, ProcessState::Crashed);
+    assert!(read.processes[0].damage.is_none(), "{:?}", read.processes[0].damage);
+}
