@@ -79,3 +79,8 @@ pub mod __private {
     pub use crate::scope::open;
     pub use crate::value::{LiteralValue, name_id, to_index};
 }
+
+/// The guide, so that what it shows is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;

@@ -97,9 +97,16 @@ macro_rules! mark {
     };
 }
 
+// With a literal name and no index nothing of the user's is evaluated before the scope is open, and
+// opening asks by itself whether the recorder is on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __open {
+    ($open:ident, $ty:ident, $name:literal, [], $($key:tt = $value:expr),*) => {{
+        let scope = $crate::__private::$open($crate::__name!($name), ::core::option::Option::None);
+        $crate::__set!(scope, $($key = $value),*);
+        scope
+    }};
     ($open:ident, $ty:ident, $name:expr, [$($index:expr)?], $($key:tt = $value:expr),*) => {
         if $crate::__private::is_on() {
             let scope = $crate::__private::$open($crate::__name!($name), $crate::__index!($($index)?));
