@@ -36,7 +36,8 @@ pub(super) struct Collector {
     pub(super) newer: u64,
     /// Scopes that closed after that moment and were open at it.
     pub(super) straddling: Vec<Span>,
-    /// Latest moment seen in a record.
+    /// Records taken that carry a moment, and the latest of these.
+    dated: u64,
     pub(super) last_tick: u64,
 }
 
@@ -56,7 +57,7 @@ impl Collector {
         while !units.is_empty() {
             let known = number - first < skip
                 || self.seen.get(&thread).is_some_and(|seen| seen.contains(number));
-            let newer = self.newer;
+            let dated = self.dated;
             let decoded = if known {
                 record::decode_one(units, &mut Nothing)
             } else {
@@ -67,7 +68,8 @@ impl Collector {
             if counted && !known {
                 self.seen.entry(thread).or_default().add(number, number.saturating_add(1));
                 self.records += 1;
-                if self.newer == newer {
+                // Attributes carry no moment and settle nothing.
+                if self.dated > dated {
                     self.settle(thread, number.saturating_add(1));
                 }
             }
@@ -115,9 +117,15 @@ impl Collector {
         counts.attrs += spans + marks;
     }
 
+    /// Whether a record of this moment is left out; else it is the latest so far, perhaps.
     fn is_newer(&mut self, tick: u64) -> bool {
         let newer = self.until.is_some_and(|until| tick > until);
-        self.newer += u64::from(newer);
+        if newer {
+            self.newer += 1;
+        } else {
+            self.dated += 1;
+            self.last_tick = self.last_tick.max(tick);
+        }
         newer
     }
 }
@@ -141,7 +149,6 @@ impl Sink for Collector {
             }
             return;
         }
-        self.last_tick = self.last_tick.max(span.end);
         self.spans.push(span);
     }
 
@@ -155,7 +162,6 @@ impl Sink for Collector {
         if self.is_newer(mark.at) {
             return;
         }
-        self.last_tick = self.last_tick.max(mark.at);
         let Mark { name, span, at, summary, .. } = *mark;
         self.marks.push(MarkRow {
             span,

@@ -46,10 +46,10 @@ pub(crate) enum Owner {
 }
 
 impl ArenaRead {
-    /// Reads the arena at `path`; none when there is no such file or it is no arena.
-    pub(super) fn new(path: &Path) -> Option<Result<ArenaRead, String>> {
+    /// Reads the arena at `path`; none when there is no such file.
+    pub(super) fn new(path: &Path, has_ended: bool) -> Option<Result<ArenaRead, String>> {
         let file = open(path)?;
-        let owner = owner(path, &file);
+        let owner = if has_ended { Owner::Gone } else { owner(path, &file) };
         Some(match owner {
             Owner::Running => Self::running(file),
             _ => Snapshot::read(&file).map(|snapshot| ArenaRead {

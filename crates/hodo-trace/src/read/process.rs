@@ -12,25 +12,31 @@ use std::path::{Path, PathBuf};
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
 pub(super) fn read(folder: &Path, progress: &mut Meter<'_>) -> Process {
+    let parts = gather(folder, false, progress);
+    let ended_meanwhile = parts.collector.ended && parts.collector.until.is_some();
+    finish(if ended_meanwhile { gather(folder, true, progress) } else { parts })
+}
+
+/// Reads all files; `has_ended` when the process is known to change nothing any more.
+fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Parts<'a> {
     let mut files = SpoolReader::default();
     let info_path = folder.join("process.json");
     let told: Option<ProcessInfo> = json(&info_path);
     let is_told = told.is_some();
     let info = told.unwrap_or_default();
     let mut collector = Collector::default();
-    let mut arena = read_arena(folder, &info, &mut files);
+    let mut arena = read_arena(&arena_path(folder, &info), has_ended, &mut files);
     if let Some(arena) = &mut arena {
         arena.snapshot.describe(&mut collector);
         collector.until = arena.until;
     }
     let stored = read_spool(folder, &mut files, &mut collector, progress);
-    let in_ring =
-        arena.as_mut().map_or(Counts::default(), |arena| read_rings(arena, &mut collector));
+    let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
     // A process that has not recorded anything may not have come to write it yet.
     if !is_told && !collector.seen.is_empty() {
         files.damage.note(info_path, 0, "missing, or not readable as JSON");
     }
-    finish(Parts { folder, info, collector, files, arena, stored, in_ring })
+    Parts { folder, info, collector, files, arena, stored, in_ring }
 }
 
 /// Where the arena of a process lies.
@@ -38,20 +44,16 @@ pub(super) fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
     folder.join(info.arena.as_deref().unwrap_or("arena"))
 }
 
-fn read_arena(folder: &Path, info: &ProcessInfo, files: &mut SpoolReader) -> Option<ArenaRead> {
-    let path = arena_path(folder, info);
-    match ArenaRead::new(&path)? {
-        Ok(arena) => {
-            if let Some(why) = arena.snapshot.damage() {
-                files.damage.note(path, 0, why);
-            }
-            Some(arena)
-        }
-        Err(why) => {
-            files.damage.note(path, 0, why);
-            None
-        }
+fn read_arena(path: &Path, has_ended: bool, files: &mut SpoolReader) -> Option<ArenaRead> {
+    let read = ArenaRead::new(path, has_ended)?;
+    let why = match &read {
+        Ok(arena) => arena.snapshot.damage(),
+        Err(why) => Some(why.clone()),
+    };
+    if let Some(why) = why {
+        files.damage.note(path.to_owned(), 0, why);
     }
+    read.ok()
 }
 
 /// Reads catalog and spool files; returns what they held.
