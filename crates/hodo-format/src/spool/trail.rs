@@ -123,3 +123,18 @@ pub(super) struct NameState {
     pub index: u64,
     pub overhead: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sixty_fifth_group_empties_the_stack() {
+        let mut trail = Trail::default();
+        (1..=64).for_each(|parent| trail.push(parent, 0));
+        trail.push(65, 0);
+        assert_eq!(trail.newest().map(|group| group.parent), Some(65));
+        trail.pop();
+        assert!(trail.newest().is_none());
+    }
+}

@@ -91,6 +91,17 @@ fn bits_flipped_anywhere() {
 }
 
 #[test]
+fn a_length_past_the_capacity_disqualifies_the_slab() {
+    for (slab, capacity) in [(1, THREAD_UNITS), (2, SLAB_UNITS)] {
+        let mut sample = ArenaSample::new(1);
+        let len = slab * SLAB_BYTES + offset_of!(SlabHeader, len);
+        sample.bytes[len..len + 4].copy_from_slice(&(capacity as u32 + 1).to_le_bytes());
+        let view = open(&sample.bytes).unwrap();
+        assert_eq!((view.segments.len(), view.damage.slabs), (5, 1));
+    }
+}
+
+#[test]
 fn other_versions_and_other_files_are_refused() {
     let mut bytes = ArenaSample::new(1).bytes;
     assert_eq!(open(&[]), Err(ArenaError::NotArena));

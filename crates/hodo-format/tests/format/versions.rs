@@ -3,9 +3,9 @@
 use crate::collect::{Collect, Seen};
 use crate::sample::{Sample, losses, thread};
 use hodo_format::spool::{
-    DamageKind, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FileSummary, FrameHeader,
-    MAX_RAW_BYTES, SpoolError, VERSION, file_header, frame_flag, frame_kind, losses_frame, read,
-    thread_frame,
+    DamageKind, Encoder, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, FileSummary,
+    FrameHeader, MAX_RAW_BYTES, SpoolError, VERSION, file_header, frame_flag, frame_kind,
+    losses_frame, read, thread_frame,
 };
 
 fn read_all(file: &[u8]) -> (FileSummary, Vec<Seen>) {
@@ -124,6 +124,7 @@ fn promises_are_not_believed() {
     let zstd = frame_flag::ZSTD;
     let frames = [
         frame(frame_kind::RECORDS, zstd, MAX_RAW_BYTES + 1, &bomb),
+        frame(frame_kind::ANCHORS, zstd, MAX_RAW_BYTES + 1, &bomb),
         frame(frame_kind::RECORDS, zstd, 1000, &bomb),
         frame(frame_kind::RECORDS, 0, 1000, b"short"),
         frame(frame_kind::RECORDS, 0, 0, b""),
@@ -152,4 +153,45 @@ fn counts_that_overflow_are_refused() {
     let raw = [&[2, 3, 10][..], &runs, &kinds].concat();
     let (summary, _) = read_all(&file_with(&frame(frame_kind::RECORDS, 0, raw.len(), &raw)));
     assert_eq!(summary.damage.records, 5);
+}
+
+/// Where each column of a payload lies; all its lengths are below 128.
+fn columns(raw: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let count = usize::from(raw[0]);
+    let mut at = 1 + count;
+    let lengths = raw[1..1 + count].iter().map(|&length| usize::from(length));
+    let column = |length| {
+        at += length;
+        at - length..at
+    };
+    lengths.map(column).collect()
+}
+
+#[test]
+fn a_column_too_short_or_too_long_is_refused() {
+    let mut encoder = Encoder::new(1);
+    let step = crate::made::Loop::new(1).step();
+    encoder.push(1, 0, &step[step.len() - 4..]);
+    let mut file = file_header(1, 1).to_vec();
+    encoder.finish(0, &mut file);
+    let refused = |change: &dyn Fn(&mut Vec<u8>)| {
+        let (summary, seen) = read_all(&file_with(&changed(&file, change)));
+        summary.damage.frames == 1 && seen.len() == 1
+    };
+    assert!(!refused(&|_| ()), "the frame itself is sound");
+    for column in 0..20 {
+        assert!(refused(&|raw| {
+            let end = columns(raw)[column].end;
+            raw[1 + column] += 1;
+            raw.insert(end, 0x0b);
+        }));
+        let take_off = |raw: &mut Vec<u8>| {
+            let bytes = columns(raw)[column].clone();
+            raw[1 + column] -= u8::from(!bytes.is_empty());
+            raw.drain(bytes.start.max(bytes.end.saturating_sub(1))..bytes.end);
+        };
+        let mut raw = Vec::new();
+        changed(&file, |payload| raw = payload.clone());
+        assert!(columns(&raw)[column].is_empty() || refused(&take_off), "column {column}");
+    }
 }
