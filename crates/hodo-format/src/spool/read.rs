@@ -73,7 +73,7 @@ impl Damage {
 
     /// Whether everything was read.
     pub fn is_none(&self) -> bool {
-        self.bytes == 0
+        self.bytes == 0 && self.places.is_empty()
     }
 }
 

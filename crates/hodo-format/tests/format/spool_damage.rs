@@ -88,6 +88,14 @@ fn frames_behind_a_torn_write_are_found() {
 }
 
 #[test]
+fn a_missing_file_header_is_damage_although_no_byte_is_lost() {
+    let sample = Sample::new(3000);
+    let summary = check(&sample.file[FILE_HEADER_BYTES..], &sample, |_| true);
+    assert!(!summary.damage.is_none() && summary.damage.bytes == 0);
+    assert_eq!(summary.damage.places[0].kind, DamageKind::FileHeader);
+}
+
+#[test]
 fn zero_pages_are_skipped() {
     let sample = Sample::new(40_000);
     let mut file = sample.file.clone();
