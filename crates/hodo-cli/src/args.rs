@@ -206,7 +206,7 @@ pub struct ExportArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Format,
 
-    /// File to write; standard output if left out.
+    /// File to write; if left out, standard output, or on a terminal a file named after the run.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -7,26 +7,31 @@ use hodo_convert::ConvertError;
 use hodo_trace::Run;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Runs the verb.
 pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
-    if args.output.is_none() && args.to == Format::Perfetto && io::stdout().is_terminal() {
-        let words = "a Perfetto trace is binary and would garble the terminal; name a file with -o run.pftrace";
-        return Err(Failure::Usage(words.to_owned()));
-    }
     let run = runs::open(dir, args.run.run.as_deref())?;
-    match &args.output {
-        Some(path) => to_file(&run, args.to, path)?,
-        None => convert(
-            &run,
-            args.to,
-            &mut BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()),
-        )?,
+    match args.output.clone().or_else(|| terminal_file(&run, args.to)) {
+        Some(path) => to_file(&run, args.to, &path)?,
+        None => {
+            let stdout = io::stdout().lock();
+            convert(&run, args.to, &mut BufWriter::with_capacity(BUFFER_BYTES, stdout))?;
+        }
     }
     Ok(0)
+}
+
+/// Nobody wants a trace thrown at a terminal: there it goes into a file named after the run.
+fn terminal_file(run: &Run, format: Format) -> Option<PathBuf> {
+    let ending = match format {
+        Format::Perfetto => "pftrace",
+        Format::Chrome => "trace.json",
+    };
+    let name = run.folder.file_name().unwrap_or("run".as_ref()).to_string_lossy().into_owned();
+    io::stdout().is_terminal().then(|| PathBuf::from(format!("{name}.{ending}")))
 }
 
 fn to_file(run: &Run, format: Format, path: &Path) -> Result<(), Failure> {

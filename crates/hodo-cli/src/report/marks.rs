@@ -27,9 +27,15 @@ pub fn text(view: &View<'_>) -> String {
         Column::number("min", 5),
         Column::number("mean", 6),
         Column::number("max", 3),
+        Column::text("trend", 2),
     ])
     .indent(2);
-    rows.iter().take(MAX_ROWS).for_each(|(place, mark)| table.row(row(place, mark)));
+    for (place, mark) in rows.iter().take(MAX_ROWS) {
+        // A trend is drawn over all marks of a name: only where they all stand in one row.
+        let only = rows.iter().filter(|(_, m)| m.name == mark.name).count() == 1;
+        let trend = if only { trend(view, &mark.name) } else { String::new() };
+        table.row(row(place, mark, trend));
+    }
     let more = rows.len().saturating_sub(MAX_ROWS);
     let note = if more > 0 { format!("{more} more with --json") } else { String::new() };
     heading("Marks", &note) + &table.render(view.width)
@@ -43,7 +49,7 @@ fn rows<'a>(view: &View<'a>) -> Vec<(&'a str, &'a MarkSeries)> {
     outside.chain(inside).filter(|(_, m)| m.name != OVERHEAD_MARK).collect()
 }
 
-fn row(place: &str, mark: &MarkSeries) -> Vec<Cell> {
+fn row(place: &str, mark: &MarkSeries, trend: String) -> Vec<Cell> {
     let kind = if mark.summary { " (summary)" } else { "" };
     let number = |v: Option<f64>| Cell::plain(v.map(number::digits).unwrap_or_default());
     vec![
@@ -55,6 +61,7 @@ fn row(place: &str, mark: &MarkSeries) -> Vec<Cell> {
         number(mark.min.filter(|_| mark.count > 1)),
         number(mark.mean.filter(|_| mark.count > 1)),
         number(mark.max.filter(|_| mark.count > 1)),
+        Cell::new(ACCENT, trend),
     ]
 }
 
@@ -67,5 +74,52 @@ fn value(value: &Value) -> String {
         Value::Text { text: t, .. } | Value::Json { text: t, .. } => {
             text::fit(&text::safe(t), MAX_VALUE)
         }
+    }
+}
+
+/// The values of a mark over the run, drawn in a few cells; empty for too few of them.
+fn trend(view: &View<'_>, name: &str) -> String {
+    let mut points: Vec<(i64, f64)> = Vec::new();
+    for process in &view.run.processes {
+        let marks = process.marks.iter().filter(|m| process.names.get(m.name) == Some(name));
+        let finite =
+            marks.filter_map(|m| Some((m.at, m.value.as_f64().filter(|v| v.is_finite())?)));
+        points.extend(finite.map(|(at, value)| (process.clock.steady_ns(at), value)));
+    }
+    points.sort_unstable_by_key(|p| p.0);
+    let values: Vec<f64> = points.into_iter().map(|p| p.1).collect();
+    spark(&values)
+}
+
+/// One cell a group of values, as high as their middle one stands between the lowest and the highest.
+fn spark(values: &[f64]) -> String {
+    const CELLS: usize = 16;
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    if values.len() < CELLS {
+        return String::new();
+    }
+    let group = |k: usize| &values[k * values.len() / CELLS..(k + 1) * values.len() / CELLS];
+    let middle = |k: usize| {
+        let mut sorted = group(k).to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted[sorted.len() / 2]
+    };
+    let middles: Vec<f64> = (0..CELLS).map(middle).collect();
+    let low = middles.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = middles.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let height = |v: f64| ((v - low) / (high - low).max(f64::MIN_POSITIVE) * 7.0).round() as usize;
+    middles.into_iter().map(|v| HEIGHTS[height(v).min(7)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trends_rise_fall_and_stay() {
+        let falling: Vec<f64> = (0..64).map(|i| f64::from(64 - i)).collect();
+        assert_eq!(spark(&falling), "██▇▇▆▆▅▅▄▄▃▃▂▂▁▁");
+        assert_eq!(spark(&[3.0; 100]), "▁".repeat(16));
+        assert_eq!(spark(&[1.0, 2.0]), "");
     }
 }

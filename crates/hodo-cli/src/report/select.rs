@@ -8,6 +8,9 @@ use std::cmp::{Ordering, Reverse};
 /// Levels of tree lines kept in front of a name; deeper ones are folded into one mark.
 const LEVELS: usize = 10;
 
+/// Lines of text that are shown unless --min or --depth says otherwise.
+const MAX_LINES: usize = 400;
+
 /// One line of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -35,7 +38,10 @@ struct Children {
 pub fn select(view: &View<'_>) -> Selection {
     let tree = view.tree;
     let depth = view.args.depth.unwrap_or(usize::MAX).max(1);
-    let min_ns = min_ns(tree, view.min);
+    let min_ns = match (&view.args.min, view.args.depth, view.args.json) {
+        (None, None, false) => readable_ns(tree),
+        _ => min_ns(tree, view.min),
+    };
     let keep = keep(tree, |n| (n.depth as usize) < depth && n.total_ns as f64 >= min_ns);
     let children = children(tree, view.args.sort, &keep);
     let lines = walk(&children);
@@ -48,6 +54,16 @@ fn min_ns(tree: &Tree, limit: Limit) -> f64 {
         Limit::Time(ns) => ns,
         Limit::Share(share) => share * top_ns(tree) as f64,
     }
+}
+
+/// The time that about [`MAX_LINES`] paths reach: names with ids in them make trees nobody reads.
+fn readable_ns(tree: &Tree) -> f64 {
+    if tree.nodes.len() <= MAX_LINES {
+        return 0.0;
+    }
+    let mut totals: Vec<u64> = tree.nodes.iter().map(|n| n.total_ns).collect();
+    let (_, least, _) = totals.select_nth_unstable_by_key(MAX_LINES, |&ns| Reverse(ns));
+    (*least + 1) as f64
 }
 
 /// Time in the outermost scopes that have numbers.

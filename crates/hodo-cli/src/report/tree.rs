@@ -147,7 +147,9 @@ fn notes(view: &View<'_>, hidden: usize, dropped: &[&str]) -> String {
         lines.push("◌ open: never closed; counted up to the last moment recorded".to_owned());
     }
     if hidden > 0 {
-        lines.push(format!("{} not shown (--depth, --min)", text::plural(hidden as u64, "path")));
+        let asked = view.args.depth.is_some() || view.args.min.is_some();
+        let why = if asked { "--depth, --min" } else { "the smallest; --min 0 shows all" };
+        lines.push(format!("{} not shown ({why})", text::plural(hidden as u64, "path")));
     }
     if !dropped.is_empty() {
         lines.push(format!("no room for {} (--width 140 shows all)", dropped.join(", ")));

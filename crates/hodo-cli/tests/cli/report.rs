@@ -72,6 +72,17 @@ fn filters_sorting_and_limits() {
 }
 
 #[test]
+fn a_tree_nobody_would_read_is_cut_to_its_largest_paths() {
+    let dir = folder(&samples::many_names(100));
+    let text = stdout(dir.path(), &["report"]);
+    assert!(text.contains("600 paths not shown (the smallest; --min 0 shows all)"), "{text}");
+    assert!(text.contains("\nrequest 1000 ") && !text.contains("\nrequest 600 "));
+    assert!(stdout(dir.path(), &["report", "--min", "0"]).contains("\nrequest 1 "));
+    let document: Value = serde_json::from_str(&stdout(dir.path(), &["report", "--json"])).unwrap();
+    assert_eq!(document["nodes"].as_array().unwrap().len(), 1000);
+}
+
+#[test]
 fn losses_are_always_said() {
     let mut run = samples::training(100);
     run.lost[0].spans = 40;

@@ -108,3 +108,12 @@ pub fn hostile(pid: u32) -> Made {
     run.close(root, Scope::new("root", NONE, 0, 5 * MS));
     run
 }
+
+/// Names with ids in them: far more paths than anyone reads.
+pub fn many_names(pid: u32) -> Made {
+    let mut run = Made::new(pid);
+    for k in 1..=1000 {
+        run.span(Scope::new(&format!("request {k}"), NONE, k * MS, k * MS + k * US));
+    }
+    run
+}

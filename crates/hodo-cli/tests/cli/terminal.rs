@@ -1,6 +1,6 @@
 //! Colours and width on a real terminal.
 
-use crate::program::{folder, hodo};
+use crate::program::{ID, folder, hodo};
 use crate::samples;
 use std::fs::File;
 use std::io::Read;
@@ -65,11 +65,14 @@ fn lines_fit_the_terminal() {
 }
 
 #[test]
-fn a_binary_trace_is_not_thrown_at_a_terminal() {
+fn a_trace_is_not_thrown_at_a_terminal() {
     let dir = folder(&samples::training(100));
-    let (_screen, terminal) = pair(80);
-    let output =
-        hodo(dir.path(), &["export", "--to", "perfetto"]).stdout(terminal).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("-o run.pftrace"));
+    for (format, ending) in [("perfetto", "pftrace"), ("chrome", "trace.json")] {
+        let (_screen, terminal) = pair(80);
+        let mut command = hodo(dir.path(), &["export", "--to", format]);
+        let output = command.current_dir(dir.path()).stdout(terminal).output().unwrap();
+        assert!(output.status.success());
+        let file = dir.path().join(format!("{ID}.{ending}"));
+        assert!(std::fs::metadata(&file).unwrap().len() > 0, "{format}");
+    }
 }
