@@ -1,19 +1,25 @@
 use hodo_format::arena::{Counts, Loss};
+use serde::ser::{SerializeMap, SerializeStruct};
+use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 
 /// Where every record of a process went: `produced = stored + in_ring + lost + unexplained`.
 ///
 /// Nothing says of which sort unexplained records were, so `produced` leaves them out where the
 /// recorder itself did not count them; [`Account::produced_records`] has them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// Records the process made.
+    #[serde(serialize_with = "counts")]
     pub produced: Counts,
     /// Records read from the spool.
+    #[serde(serialize_with = "counts")]
     pub stored: Counts,
     /// Records read from the arena that the spool does not hold.
+    #[serde(serialize_with = "counts")]
     pub in_ring: Counts,
     /// Records the recorder counted as lost, by [`Loss`].
+    #[serde(serialize_with = "by_reason")]
     pub lost: [Counts; Loss::COUNT],
     /// Records neither read nor counted as lost: damage.
     pub unexplained: u64,
@@ -26,16 +32,12 @@ pub struct Account {
 impl Account {
     /// Records the process made, of any sort.
     pub fn produced_records(&self) -> u64 {
-        let read = self.stored.records() + self.in_ring.records();
-        read.saturating_add(self.lost_records()).saturating_add(self.unexplained)
+        self.stored.records() + self.in_ring.records() + self.lost_records() + self.unexplained
     }
 
     /// Records lost for any counted reason.
     pub fn lost_records(&self) -> u64 {
-        let add = |sum: u64, l: &Counts| {
-            sum.saturating_add(l.spans).saturating_add(l.marks).saturating_add(l.attrs)
-        };
-        self.lost.iter().fold(0, add)
+        self.lost.iter().map(Counts::records).sum()
     }
 
     /// Whether every record the process made was read.
@@ -44,8 +46,54 @@ impl Account {
     }
 }
 
+impl std::ops::AddAssign<&Account> for Account {
+    fn add_assign(&mut self, other: &Account) {
+        self.produced += other.produced;
+        self.stored += other.stored;
+        self.in_ring += other.in_ring;
+        self.lost.iter_mut().zip(other.lost).for_each(|(to, from)| *to += from);
+        self.unexplained += other.unexplained;
+        self.newer += other.newer;
+        self.depth_dropped += other.depth_dropped;
+    }
+}
+
+/// Counts past this are damage: no process makes that many records.
+pub(crate) const MAX_COUNT: u64 = 1 << 48;
+
+/// `counts`, or none where damage made them impossible; sums of possible ones do not overflow.
+pub(crate) fn possible(counts: Counts) -> Counts {
+    let most = counts.spans.max(counts.marks).max(counts.attrs);
+    if most > MAX_COUNT { Counts::default() } else { counts }
+}
+
+pub(crate) fn counts<S: Serializer>(counts: &Counts, to: S) -> Result<S::Ok, S::Error> {
+    let mut fields = to.serialize_struct("Counts", 3)?;
+    fields.serialize_field("spans", &counts.spans)?;
+    fields.serialize_field("marks", &counts.marks)?;
+    fields.serialize_field("attrs", &counts.attrs)?;
+    fields.end()
+}
+
+pub(crate) fn by_reason<S: Serializer>(
+    lost: &[Counts; Loss::COUNT],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    struct Plain<'a>(&'a Counts);
+    impl Serialize for Plain<'_> {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            counts(self.0, to)
+        }
+    }
+    let mut map = to.serialize_map(Some(Loss::COUNT))?;
+    for (reason, lost) in Loss::ALL.iter().zip(lost) {
+        map.serialize_entry(reason.name(), &Plain(lost))?;
+    }
+    map.end()
+}
+
 /// What could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// Bytes skipped.
     pub bytes: u64,
@@ -73,7 +121,7 @@ impl Damage {
 }
 
 /// One damaged place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The file.
     pub file: PathBuf,

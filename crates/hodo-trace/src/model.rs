@@ -134,7 +134,7 @@ pub struct Process {
 }
 
 /// One thread that recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Thread {
     /// Its number in the process, from 1.
     pub number: u32,
@@ -147,8 +147,10 @@ pub struct Thread {
     /// Ticks when it ended.
     pub ended: Option<u64>,
     /// Records it made.
+    #[serde(serialize_with = "crate::account::counts")]
     pub produced: Counts,
     /// Records it lost, by [`Loss`].
+    #[serde(serialize_with = "crate::account::by_reason")]
     pub lost: [Counts; Loss::COUNT],
     /// Records of it that were read.
     pub read: u64,

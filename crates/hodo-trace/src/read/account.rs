@@ -55,16 +55,11 @@ fn unexplained(collector: &Collector, known: &Known, account: &Account, threads:
     let lost = account.lost_records();
     let missing: u64 = threads.iter().map(|t| t.unexplained).sum();
     let by_numbers = missing.saturating_sub(lost);
-    let should_be_stored = known.should_be_stored.map_or(0, |s| records(&s));
+    let should_be_stored = known.should_be_stored.map_or(0, |s| s.records());
     let by_store = should_be_stored.saturating_sub(known.stored.records());
-    let made = end(collector).map_or(0, |end| records(&end.produced));
-    let by_end = made.saturating_sub(lost.saturating_add(read));
+    let made = end(collector).map_or(0, |end| end.produced.records());
+    let by_end = made.saturating_sub(lost + read);
     by_numbers.max(by_store).max(by_end)
-}
-
-/// As [`Counts::records`], for counts that damage may have made huge.
-fn records(counts: &Counts) -> u64 {
-    counts.spans.saturating_add(counts.marks).saturating_add(counts.attrs)
 }
 
 fn end(collector: &Collector) -> Option<&Losses> {
@@ -74,9 +69,7 @@ fn end(collector: &Collector) -> Option<&Losses> {
 fn produced(collector: &Collector, account: &Account) -> Counts {
     let mut produced = Counts::default();
     for part in account.lost.iter().chain([&account.stored, &account.in_ring]) {
-        produced.spans = produced.spans.saturating_add(part.spans);
-        produced.marks = produced.marks.saturating_add(part.marks);
-        produced.attrs = produced.attrs.saturating_add(part.attrs);
+        produced += *part;
     }
     end(collector).map_or(produced, |end| larger(end.produced, produced))
 }
@@ -109,7 +102,7 @@ fn thread(number: u32, info: &ThreadInfo, seen: &Ranges, complete_until: u64) ->
         produced: info.produced,
         lost: info.lost,
         read,
-        unexplained: missing_inside.max(records(&info.produced).saturating_sub(read)),
+        unexplained: missing_inside.max(info.produced.records().saturating_sub(read)),
         depth_dropped: info.depth_dropped,
         out_of_order: info.out_of_order,
         double_closed: info.double_closed,
@@ -121,7 +114,7 @@ fn thread(number: u32, info: &ThreadInfo, seen: &Ranges, complete_until: u64) ->
 /// Takes from every thread what its own losses explain; with a whole process explained, all.
 fn settle(threads: &mut [Thread], process: u64) {
     for thread in threads {
-        let lost: u64 = thread.lost.iter().fold(0, |sum: u64, l| sum.saturating_add(records(l)));
+        let lost: u64 = thread.lost.iter().map(Counts::records).sum();
         thread.unexplained = thread.unexplained.saturating_sub(lost).min(process);
     }
 }

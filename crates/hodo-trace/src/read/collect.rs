@@ -1,6 +1,7 @@
 //! Takes records from spool frames and rings, each number once.
 
 use super::ranges::Ranges;
+use crate::account::{MAX_COUNT, possible};
 use crate::spans::SpansBuilder;
 use crate::{AttrRow, MarkRow, Names, Value};
 use hodo_format::arena::{Anchor, Counts};
@@ -54,7 +55,7 @@ impl Collector {
     /// Takes the records of a ring segment whose numbers are new, but for the first `skip`.
     pub(super) fn segment(&mut self, thread: u32, first: u64, skip: u64, mut units: &[Unit]) {
         let mut number = first;
-        while !units.is_empty() {
+        while !units.is_empty() && number <= MAX_COUNT {
             let known = number - first < skip
                 || self.seen.get(&thread).is_some_and(|seen| seen.contains(number));
             let dated = self.dated;
@@ -96,7 +97,7 @@ impl Collector {
         for info in std::mem::take(&mut self.arena_threads) {
             let known = self.threads.get(&info.number);
             if known.is_none_or(|known| known.ended.is_none()) {
-                self.threads.insert(info.number, info);
+                self.threads.insert(info.number, possible_thread(info));
             }
         }
     }
@@ -128,6 +129,22 @@ impl Collector {
         }
         newer
     }
+}
+
+/// A thread without the counters that damage made impossible.
+fn possible_thread(mut thread: ThreadInfo) -> ThreadInfo {
+    thread.produced = possible(thread.produced);
+    thread.lost = thread.lost.map(possible);
+    for counter in [
+        &mut thread.depth_dropped,
+        &mut thread.out_of_order,
+        &mut thread.double_closed,
+        &mut thread.wrong_thread,
+        &mut thread.cpu_syscalls,
+    ] {
+        *counter = if *counter > MAX_COUNT { 0 } else { *counter };
+    }
+    thread
 }
 
 /// Decodes a record only to find the next.
@@ -175,7 +192,9 @@ impl Sink for Collector {
 
 impl FrameSink for Collector {
     fn run(&mut self, thread: u32, first: u64, count: u64) -> bool {
-        let Some(end) = first.checked_add(count) else { return false };
+        let Some(end) = first.checked_add(count).filter(|&end| end <= MAX_COUNT) else {
+            return false;
+        };
         let added = self.seen.entry(thread).or_default().add(first, end);
         self.records += added.new;
         self.settle(thread, end);
@@ -190,7 +209,7 @@ impl FrameSink for Collector {
     }
 
     fn thread(&mut self, thread: ThreadInfo) {
-        self.threads.insert(thread.number, thread);
+        self.threads.insert(thread.number, possible_thread(thread));
     }
 
     fn anchors(&mut self, anchors: &[Anchor]) {
@@ -198,11 +217,15 @@ impl FrameSink for Collector {
     }
 
     fn losses(&mut self, losses: Losses) {
-        self.losses = Some(losses);
+        self.losses = Some(Losses {
+            produced: possible(losses.produced),
+            stored: possible(losses.stored),
+            lost: losses.lost.map(possible),
+        });
     }
 
     fn end(&mut self, losses: Losses) {
-        self.losses = Some(losses);
+        self.losses(losses);
         self.ended = true;
     }
 }

@@ -1,6 +1,7 @@
 //! One copy of an arena, in the reader's terms.
 
 use super::collect::Collector;
+use crate::account::possible;
 use hodo_format::arena::read::{
     ArenaDamage, ArenaError, ArenaView, OpenScope, Source, Thread, open_source,
 };
@@ -83,18 +84,21 @@ impl Snapshot {
     pub(super) fn lost(&self) -> [Counts; Loss::COUNT] {
         let view = &self.view;
         let mut lost: [Counts; Loss::COUNT] =
-            std::array::from_fn(|reason| sum(view.lost[reason], view.ended_lost[reason]));
+            std::array::from_fn(|reason| possible(view.lost[reason]));
+        for (lost, ended) in lost.iter_mut().zip(view.ended_lost) {
+            *lost += possible(ended);
+        }
         for thread in &view.threads {
-            let ring = &mut lost[Loss::RingFull as usize];
-            *ring = sum(*ring, thread.lost);
+            lost[Loss::RingFull as usize] += possible(thread.lost);
         }
         lost
     }
 
     /// Records the spool should hold: those written, less those whose files went away.
     pub(super) fn should_be_stored(&self) -> Counts {
-        [Loss::SpoolCap, Loss::SpoolGone].iter().fold(self.view.stored, |stored, &reason| {
-            let gone = self.view.lost[reason as usize];
+        let written = possible(self.view.stored);
+        [Loss::SpoolCap, Loss::SpoolGone].iter().fold(written, |stored, &reason| {
+            let gone = possible(self.view.lost[reason as usize]);
             Counts {
                 spans: stored.spans.saturating_sub(gone.spans),
                 marks: stored.marks.saturating_sub(gone.marks),
@@ -123,15 +127,6 @@ impl Snapshot {
         let told: Vec<String> =
             told.iter().filter(|t| t.0 > 0).map(|(n, what)| format!("{n} {what}")).collect();
         (!told.is_empty()).then(|| told.join(", "))
-    }
-}
-
-/// Damage may make counts huge; adding them must not overflow.
-fn sum(a: Counts, b: Counts) -> Counts {
-    Counts {
-        spans: a.spans.saturating_add(b.spans),
-        marks: a.marks.saturating_add(b.marks),
-        attrs: a.attrs.saturating_add(b.attrs),
     }
 }
 

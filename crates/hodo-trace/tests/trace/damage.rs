@@ -44,7 +44,11 @@ fn use_all_of(run: &Run) {
     let tree = hodo_trace::tree(run, &Filter::default());
     flat(&tree, hodo_trace::FlatSort::Total);
     serde_json::to_string(&tree).expect("JSON");
+    let mut sum = hodo_trace::Account::default();
     for process in &run.processes {
+        sum += &process.account;
+        let parts = (&process.account, &process.damage, &process.threads, &process.info);
+        serde_json::to_string(&parts).expect("JSON");
         let _ = (process.account.produced_records(), process.account.is_complete());
         for view in process.span_views() {
             let _ = (view.name(), view.start_ns(), view.end_ns(), view.cpu_ns(), view.attrs());

@@ -7,28 +7,42 @@ use hodo_format::record::SpanId;
 use hodo_trace::{Filter, ProcessState, Run};
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 const LOCK_THIS: &str = "HODO_TEST_LOCK";
+
+/// The lock on the first byte that a recorder holds; 0 when it was had.
+fn lock(file: &std::fs::File) -> i32 {
+    // SAFETY: a zeroed flock is valid; the call only reads it.
+    unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = libc::F_WRLCK as libc::c_short;
+        lock.l_len = 1;
+        libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock)
+    }
+}
 
 /// Not a test of its own: the process that [`locked`] starts, which holds the lock a recorder holds.
 #[test]
 fn holds_a_lock_when_asked() {
     let Ok(path) = std::env::var(LOCK_THIS) else { return };
     let file = std::fs::File::options().write(true).open(path).expect("the arena");
-    // SAFETY: a zeroed flock is valid; the call only reads it.
-    let result = unsafe {
-        let mut lock: libc::flock = std::mem::zeroed();
-        lock.l_type = libc::F_WRLCK as libc::c_short;
-        lock.l_len = 1;
-        libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock)
-    };
+    let result = lock(&file);
     println!("\nlocked {result}");
     let _ = std::io::stdin().read(&mut [0]);
 }
 
 /// Runs `work` while another process holds the lock of the arena at `path`.
 fn locked(path: &std::path::Path, work: impl FnOnce()) {
+    let (mut child, answer) = start_locking(path);
+    assert_eq!(answer.as_deref(), Some("locked 0"));
+    work();
+    drop(child.stdin.take());
+    child.wait().expect("its end");
+}
+
+/// Starts a process that tries for the lock, and what it says of it.
+fn start_locking(path: &std::path::Path) -> (Child, Option<String>) {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "live::holds_a_lock_when_asked", "--nocapture"])
         .env(LOCK_THIS, path)
@@ -36,14 +50,12 @@ fn locked(path: &std::path::Path, work: impl FnOnce()) {
         .stdout(Stdio::piped())
         .spawn()
         .expect("a child");
-    let stdout = BufReader::new(child.stdout.take().expect("its output"));
-    let mut lines = stdout.lines().map_while(Result::ok);
-    let line = lines.find(|l| l.starts_with("locked"));
-    assert_eq!(line.as_deref(), Some("locked 0"));
-    work();
-    drop(child.stdin.take());
-    lines.for_each(drop);
-    child.wait().expect("its end");
+    // One byte at a time: what the child says later is not taken out of the pipe, and the pipe
+    // stays open with the child.
+    let stdout = child.stdout.as_mut().expect("its output");
+    let lines = BufReader::with_capacity(1, stdout).lines().map_while(Result::ok);
+    let answer = lines.into_iter().find(|line| line.starts_with("locked"));
+    (child, answer)
 }
 
 #[test]
@@ -85,4 +97,50 @@ fn a_process_that_holds_the_lock_is_live_and_is_shown_at_one_moment() {
         assert_eq!((process.account.newer, process.account.unexplained), (2, 0));
     });
     assert_eq!(run.read().processes[0].state, ProcessState::Crashed);
+}
+
+/// A mapping of a whole file, as a recorder has of its arena.
+struct Mapped(*mut libc::c_void, usize);
+
+impl Mapped {
+    fn new(file: &std::fs::File) -> Mapped {
+        let bytes = file.metadata().expect("its length").len() as usize;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping of an open file, at an address of the kernel's choice.
+        let at = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        assert_ne!(at, libc::MAP_FAILED);
+        Mapped(at, bytes)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::munmap(self.0, self.1) };
+    }
+}
+
+#[test]
+fn a_process_reads_its_own_run_as_live_and_keeps_its_lock() {
+    let run = TestRun::new();
+    let mut r = Records::new(1);
+    r.scope(1, SpanId::NONE, "s", 100, 200);
+    let folder = run.json(&r);
+    let mut arena = ArenaFile::new(&r);
+    arena.ring(&r.all().collect::<Vec<_>>());
+    arena.write(&folder);
+    let path = folder.join("arena");
+    let file = std::fs::File::options().read(true).write(true).open(&path).expect("the arena");
+    assert_eq!(lock(&file), 0);
+    let _mapped = Mapped::new(&file);
+    for _ in 0..2 {
+        assert_eq!(run.read().processes[0].state, ProcessState::Live);
+    }
+    // Closing any handle of the file would have given the lock up.
+    let (mut other, answer) = start_locking(&path);
+    assert_eq!(answer.as_deref(), Some("locked -1"));
+    drop(other.stdin.take());
+    other.wait().expect("its end");
 }

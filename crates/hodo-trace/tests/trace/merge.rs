@@ -116,6 +116,9 @@ fn numbers_the_ring_lost_are_explained_by_its_count() {
     assert_eq!(account.lost[Loss::RingFull as usize].records(), 3);
     assert_eq!((account.unexplained, account.is_complete()), (0, false));
     assert_eq!(account.produced.records(), 22);
+    let json = serde_json::to_value(&account).expect("JSON");
+    assert_eq!(json["lost"]["ring_full"]["spans"], 2);
+    assert_eq!(json["unexplained"], 0);
 }
 
 #[test]
