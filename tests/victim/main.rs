@@ -9,6 +9,7 @@ mod exits;
 mod fork;
 mod names;
 mod outcome;
+mod plugin;
 mod steady;
 mod threads;
 
@@ -29,6 +30,7 @@ fn main() {
         "signals" => exits::signals(&args),
         "lifecycle" => exits::lifecycle(&args),
         "names" => names::run(&args),
+        "plugin" => plugin::run(&args),
         other => panic!("no mode {other}"),
     }
 }

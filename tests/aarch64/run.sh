@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Cross-builds for aarch64 and runs the crates' tests under qemu-user. Whole-program tests are left
+# out: they start further programs, which needs the kernel to know the emulator.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+cache=${CACHE:-$HOME/.cache/hodo}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+target=aarch64-unknown-linux-gnu
+version=$(rustc -V | cut -d' ' -f2)
+
+if ! command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null; then
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+fi
+export RUSTUP_HOME=$cache/rustup
+rustup toolchain install "$version" --profile minimal --target $target --no-self-update >/dev/null 2>&1
+
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
+
+cargo "+$version" build --locked --target $target -p hodo-cli -p hodo-tests
+cargo "+$version" test --locked --target $target --no-fail-fast "${@:---lib}" \
+    -p hodo-format -p hodo-record -p hodo-trace -p hodo-race --tests
