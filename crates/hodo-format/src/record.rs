@@ -198,10 +198,22 @@ impl Span {
             parent: SpanId(w[2]),
             start: w[3],
             end: w[4],
-            cpu: w[5],
+            cpu: bounded_cpu(w[5], w[4].saturating_sub(w[3])),
             index: w[6] as i64,
             overhead: w[7],
         }
+    }
+}
+
+/// CPU time as the ring has it is the difference of two readings, of which either may be an
+/// estimate that is off by microseconds: at least nothing, at most all of the time.
+const fn bounded_cpu(cpu: u64, duration: u64) -> u64 {
+    if (cpu as i64) < 0 {
+        0
+    } else if cpu > duration {
+        duration
+    } else {
+        cpu
     }
 }
 

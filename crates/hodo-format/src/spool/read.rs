@@ -163,8 +163,7 @@ impl<'a> Reader<'a> {
         if crc32c::crc32c(payload) != header.payload_crc {
             return self.lose(at, &header, DamageKind::Checksum, self.after(at, end));
         }
-        self.frame(at, &header, payload, sink);
-        end
+        self.frame(at, &header, payload, sink)
     }
 
     /// Where to look for the next frame behind a damaged one that should end at `end`.
@@ -176,29 +175,26 @@ impl<'a> Reader<'a> {
         if whole { end } else { at + 1 }
     }
 
+    /// Delivers an intact frame; returns where to go on.
     fn frame(
         &mut self,
         at: usize,
         header: &FrameHeader,
         payload: &[u8],
         sink: &mut impl FrameSink,
-    ) {
+    ) -> usize {
+        let end = at + FRAME_HEADER_BYTES + payload.len();
         let raw_bytes = header.raw_bytes;
         match self.decoder.payload(header.kind, header.flags, raw_bytes, payload, sink) {
             Ok(true) => {
                 self.summary.frames += 1;
                 self.summary.records += u64::from(header.records);
-                self.summary.saw(header.sequence);
             }
-            Ok(false) => {
-                self.summary.unknown_frames += 1;
-                self.summary.saw(header.sequence);
-            }
-            Err(_) => {
-                let end = at + FRAME_HEADER_BYTES + payload.len();
-                self.lose(at, header, DamageKind::Undecodable, end);
-            }
+            Ok(false) => self.summary.unknown_frames += 1,
+            Err(_) => return self.lose(at, header, DamageKind::Undecodable, end),
         }
+        self.summary.saw(header.sequence);
+        end
     }
 
     /// Counts a frame as damaged and goes on from the next header at or behind `from`.

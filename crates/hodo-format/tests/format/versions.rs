@@ -146,6 +146,23 @@ fn promises_are_not_believed() {
     }
 }
 
+/// Found by fuzzing: the garbage was counted twice.
+#[test]
+fn garbage_behind_an_undecodable_frame_is_counted_once() {
+    let frame = frame(frame_kind::END, 0, 1, b"x");
+    let (summary, seen) = read_all(&file_with(&[&frame[..], b"garbage"].concat()));
+    assert_eq!(summary.damage.bytes, frame.len() as u64 + 7);
+    assert_eq!(seen, [Seen::Losses(losses())]);
+}
+
+/// The input that broke the fuzz target.
+#[test]
+fn what_fuzzing_found_stays_found() {
+    let file = include_bytes!("fixtures/undecodable-then-garbage");
+    let damage = read_all(file).0.damage;
+    assert_eq!(damage.bytes, file.len() as u64);
+}
+
 /// Two kinds of half a frame each that together wrap around must not pass for a small number.
 #[test]
 fn counts_that_overflow_are_refused() {
