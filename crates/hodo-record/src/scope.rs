@@ -132,6 +132,7 @@ pub fn link_slots(thread: &mut Thread, slots: *mut Slot, count: usize) {
 
 /// Closes a scope: that one or nothing, never another.
 pub fn close(slot: *mut Slot, id: u64, failed: bool) {
+    let slot = untagged(slot);
     let Some((thread, process)) = own_open(slot, id) else { return };
     let now = process.clock.now();
     let in_order = unlink(thread, slot);
@@ -146,10 +147,16 @@ pub fn close(slot: *mut Slot, id: u64, failed: bool) {
 /// Takes a scope back as if it had not been opened; what was recorded inside it keeps its id as
 /// parent.
 pub fn cancel(slot: *mut Slot, id: u64) {
+    let slot = untagged(slot);
     if let Some((thread, _)) = own_open(slot, id) {
         unlink(thread, slot);
         thread.release(slot);
     }
+}
+
+/// The slot itself, of one that the fast path must not close.
+fn untagged(slot: *mut Slot) -> *mut Slot {
+    if slot == DROPPED { slot } else { slot.map_addr(|address| address & !TAG) }
 }
 
 /// The calling thread, if `slot` is an open scope of it; else why not is counted.
