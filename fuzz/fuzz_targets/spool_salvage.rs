@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     match read(&file, &mut kept) {
         Ok(summary) => {
             assert!(kept.runs.iter().any(|run| (run.0, run.1, run.2) == (9, 1, 1)));
-            assert!(summary.sequences.contains(&(77, 77)) || summary.sequences.len() > 1);
+            assert!(summary.sequences.iter().any(|range| range.1 == u64::MAX));
             assert!(summary.damage.bytes <= data.len() as u64);
         }
         Err(error) => assert!(matches!(error, SpoolError::Version { .. })),

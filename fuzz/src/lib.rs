@@ -112,7 +112,7 @@ impl FrameSink for Keep {
     }
 }
 
-/// A frame that any reader must find: sequence 77, one span of thread 9.
+/// A frame that any reader must find: the last sequence number there is, one span of thread 9.
 pub fn good_frame() -> Vec<u8> {
     let span = Span {
         flags: 0,
@@ -128,6 +128,6 @@ pub fn good_frame() -> Vec<u8> {
     let mut encoder = hodo_format::spool::Encoder::new(1);
     encoder.push(9, 1, &[span.to_unit()]);
     let mut frame = Vec::new();
-    encoder.finish(77, &mut frame);
+    encoder.finish(u64::MAX, &mut frame);
     frame
 }

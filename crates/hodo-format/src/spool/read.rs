@@ -2,7 +2,7 @@
 
 use super::{
     Decoder, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_MAGIC, FileHeader, FrameHeader,
-    FrameSink, VERSION,
+    FrameSink, MAX_RAW_BYTES, VERSION,
 };
 
 /// Places of damage that are kept; the bytes of all are counted.
@@ -160,19 +160,39 @@ impl<'a> Reader<'a> {
         let Some(payload) = self.bytes.get(begin..end) else {
             return self.lose(at, &header, DamageKind::CutOff, at + 1);
         };
+        if payload.len() > MAX_RAW_BYTES {
+            return self.lose(at, &header, DamageKind::Undecodable, at + 1);
+        }
         if crc32c::crc32c(payload) != header.payload_crc {
-            return self.lose(at, &header, DamageKind::Checksum, self.after(at, end));
+            let next = self.after(at, &header);
+            return self.lose(at, &header, DamageKind::Checksum, next);
         }
         self.frame(at, &header, payload, sink)
     }
 
-    /// Where to look for the next frame behind a damaged one that should end at `end`.
+    /// Where to look for the next frame behind a damaged one.
     ///
-    /// A frame that begins there shows that only the payload changed; then nothing inside it is
-    /// taken for a frame. Else the frame was not written to its end.
-    fn after(&self, at: usize, end: usize) -> usize {
-        let whole = end == self.bytes.len() || FrameHeader::parse(&self.bytes[end..]).is_some();
-        if whole { end } else { at + 1 }
+    /// A frame that begins where this one should end shows that only its payload changed, or that
+    /// it was cut by just the length of the frames in between. Their sequence numbers tell: what a
+    /// payload happens to hold is not taken for frames.
+    fn after(&self, at: usize, header: &FrameHeader) -> usize {
+        let end = at + FRAME_HEADER_BYTES + header.payload_bytes as usize;
+        let next = FrameHeader::parse(&self.bytes[end..]);
+        if next.is_none() && end < self.bytes.len() {
+            return at + 1;
+        }
+        let between = |inner: &FrameHeader| {
+            inner.sequence > header.sequence
+                && next.is_none_or(|next| inner.sequence < next.sequence)
+        };
+        let mut inner = self.next_header(at + 1);
+        while inner < end {
+            if FrameHeader::parse(&self.bytes[inner..]).is_some_and(|header| between(&header)) {
+                return inner;
+            }
+            inner = self.next_header(inner + 1);
+        }
+        end
     }
 
     /// Delivers an intact frame; returns where to go on.

@@ -1,9 +1,13 @@
 //! Cut and flipped spool files: every intact frame is delivered exactly, every lost byte counted.
 
-use crate::collect::Collect;
-use crate::made::Random;
-use crate::sample::Sample;
-use hodo_format::spool::{DamageKind, FILE_HEADER_BYTES, FileSummary, SpoolError, read};
+use crate::collect::{Collect, Seen};
+use crate::made::{Random, text_units};
+use crate::sample::{Sample, losses};
+use hodo_format::record::SpanId;
+use hodo_format::spool::{
+    DamageKind, Encoder, FILE_HEADER_BYTES, FileSummary, SpoolError, file_header, losses_frame,
+    read,
+};
 
 const BYTES: usize = 64 << 10;
 const FLIPPED_FILES: u64 = 100_000;
@@ -117,16 +121,33 @@ fn zero_pages_are_skipped() {
 #[test]
 fn a_frame_inside_a_damaged_one_is_not_taken_for_one() {
     let inner = Sample::new(300);
-    let units = crate::made::text_units(hodo_format::record::SpanId(1), 1, 0, &inner.file[64..]);
-    let mut encoder = hodo_format::spool::Encoder::new(1);
+    let units = text_units(SpanId(1), 1, 0, &inner.file[FILE_HEADER_BYTES..]);
+    let mut encoder = Encoder::new(1);
     encoder.push(1, 0, &units);
-    let mut file = hodo_format::spool::file_header(1, 1).to_vec();
+    let mut file = file_header(1, 1).to_vec();
     encoder.finish(0, &mut file);
     let last = file.len() - 1;
     file[last] ^= 1;
+    losses_frame(1, &losses(), &mut file);
     let mut sink = Collect::default();
     let summary = read(&file, &mut sink).unwrap();
-    assert_eq!((sink.seen, summary.damage.records), (vec![], 1));
+    assert_eq!((sink.seen, summary.damage.records), (vec![Seen::Losses(losses())], 1));
+}
+
+/// Found by fuzzing: the frames in between were taken for the damaged payload.
+#[test]
+fn a_frame_cut_by_the_length_of_the_next_ones_does_not_hide_them() {
+    let sample = Sample::new(20_000);
+    let frames = &sample.frames;
+    let fits = |i: &usize| frames[*i].bytes.len() > frames[i + 1].bytes.len() + 40;
+    let torn = (0..frames.len() - 2).find(fits).unwrap();
+    let (cut, next) = (&frames[torn].bytes, &frames[torn + 1].bytes);
+    let mut file = sample.file[..cut.end - next.len()].to_vec();
+    file.extend_from_slice(&sample.file[next.clone()]);
+    check(&file, &sample, |i| i < torn || i == torn + 1);
+    file.extend_from_slice(&sample.file[next.end..]);
+    let summary = check(&file, &sample, |i| i != torn);
+    assert_eq!(summary.damage.bytes as usize, cut.len() - next.len());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::arena::{
     SLAB_UNITS_AT, SlabHeader, Slot, THREAD_NAME_BYTES, THREAD_SLOTS, THREAD_SLOTS_AT,
     THREAD_UNITS, THREAD_UNITS_AT, ThreadHeader, slab_kind,
 };
-use crate::record::{Attr, Head, Mark, Sink, Span, SpanId, UNIT_BYTES, Unit, decode_one};
+use crate::record::{Attr, Head, Kind, Mark, Sink, Span, SpanId, UNIT_BYTES, Unit, decode_one};
 use std::mem::offset_of;
 
 /// Times a slab is read again when it changed hands meanwhile.
@@ -168,9 +168,12 @@ fn open_scope(thread: u32, slot: Bytes<'_>) -> Option<OpenScope> {
         return None;
     }
     let id = SpanId(slot.u64(offset_of!(Slot, id)));
-    (!id.is_none()).then(|| OpenScope {
+    let head = Head::from_word(slot.u64(offset_of!(Slot, head)));
+    // A slot of padding stands for a scope of another thread that this one is attached to.
+    let is_scope = !id.is_none() && head.kind != Kind::Pad as u8;
+    is_scope.then(|| OpenScope {
         thread,
-        head: Head::from_word(slot.u64(offset_of!(Slot, head))),
+        head,
         id,
         parent: SpanId(slot.u64(offset_of!(Slot, parent))),
         start: slot.u64(offset_of!(Slot, start)),
