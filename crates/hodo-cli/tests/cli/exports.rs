@@ -19,7 +19,8 @@ fn python() -> Option<String> {
     python
 }
 
-fn same_tree(dir: &Folder) {
+/// Exports the newest run of `dir` and compares its tree with the report's.
+pub fn same_tree(dir: &Folder) {
     let Some(python) = python() else { return };
     let trace = dir.path().join("run.pftrace");
     let report = dir.path().join("report.json");

@@ -4,6 +4,7 @@
 
 mod exports;
 mod help;
+mod live;
 mod made;
 mod program;
 mod refusals;
