@@ -118,12 +118,10 @@ impl Rows {
 
     fn spans(&mut self, count: usize, columns: &mut Columns<'_>) -> Option<()> {
         self.spans.reserve(count);
-        let mut local = *columns;
         for _ in 0..count {
-            let span = span(&mut local, &mut self.trail, &mut self.names)?;
+            let span = span(columns, &mut self.trail, &mut self.names)?;
             self.spans.push(span);
         }
-        *columns = local;
         Some(())
     }
 
@@ -159,37 +157,55 @@ impl Rows {
         Some(())
     }
 
+    /// Gives everything to `sink`, run by run.
     pub(super) fn deliver(&self, raw: &[u8], sink: &mut impl FrameSink) {
+        let mut feed = Feed { raw, spans: &self.spans, others: &self.others, pairs: &self.pairs };
         let mut pieces = self.pieces.iter();
-        let mut spans = self.spans.as_slice();
-        let mut others = self.others.as_slice();
-        let mut pairs = self.pairs.as_slice();
         for run in &self.runs {
             let wanted = sink.run(run.thread, run.first, run.count);
             for piece in pieces.by_ref().take(run.pieces) {
-                let count = piece.count as usize;
-                match piece.kind {
-                    BLANK => {}
-                    SPAN => {
-                        let (these, rest) = spans.split_at(count);
-                        spans = rest;
-                        these.iter().filter(|_| wanted).for_each(|span| sink.span(span));
-                    }
-                    _ => {
-                        let (these, rest) = others.split_at(count);
-                        others = rest;
-                        for other in these {
-                            let (own, rest) = pairs.split_at(other.pairs);
-                            pairs = rest;
-                            own.iter()
-                                .filter(|_| wanted)
-                                .for_each(|&(key, value)| other.give(key, value, raw, sink));
+                feed.piece(piece, wanted, sink);
+            }
+        }
+    }
+}
+
+/// What is left to deliver.
+struct Feed<'a> {
+    raw: &'a [u8],
+    spans: &'a [Span],
+    others: &'a [Other],
+    pairs: &'a [(u32, Stored)],
+}
+
+impl Feed<'_> {
+    /// Takes the records of a piece; they are given to `sink` if `wanted`.
+    fn piece(&mut self, piece: &Piece, wanted: bool, sink: &mut impl FrameSink) {
+        let count = piece.count as usize;
+        match piece.kind {
+            BLANK => {}
+            SPAN => {
+                let spans = take(&mut self.spans, count);
+                spans.iter().filter(|_| wanted).for_each(|span| sink.span(span));
+            }
+            _ => {
+                for other in take(&mut self.others, count) {
+                    for &(key, value) in take(&mut self.pairs, other.pairs) {
+                        if wanted {
+                            other.give(key, value, self.raw, sink);
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// Takes the first `count` off a slice.
+fn take<'a, T>(slice: &mut &'a [T], count: usize) -> &'a [T] {
+    let (taken, rest) = slice.split_at_checked(count).unwrap_or((slice, &[]));
+    *slice = rest;
+    taken
 }
 
 const SPAN: u64 = Kind::Span as u64;
