@@ -64,7 +64,11 @@ fn compare(method: &str) {
         let found = Compared::new(process, &brackets);
         println!(
             "{method:8} {work:10} {} scopes, worst {} ns off, {} past 1 % or 20 µs, sum {} of {} ns, {} system calls for {} spans",
-            found.scopes, found.worst, found.off, found.sum, found.kernel_sum,
+            found.scopes,
+            found.worst,
+            found.off,
+            found.sum,
+            found.kernel_sum,
             process.threads.iter().map(|thread| thread.cpu_syscalls).sum::<u64>(),
             process.spans.len(),
         );

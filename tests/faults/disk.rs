@@ -124,7 +124,10 @@ fn a_full_disk_is_survived_and_left_behind() {
     assert_eq!(found.missing, lost, "{found:?}");
     assert!(lost > 0, "the disk was never full for long enough");
     assert_last_step_is_there(&run, &running);
-    println!("full disk: {} records, {lost} lost and counted, writing {slowest:?} after space returned", acked.records());
+    println!(
+        "full disk: {} records, {lost} lost and counted, writing {slowest:?} after space returned",
+        acked.records()
+    );
     assert!(!heavy() || slowest < Duration::from_secs(1), "{slowest:?}");
 }
 
@@ -200,6 +203,10 @@ fn a_limit_on_file_size_never_brings_a_signal() {
         let acked = acknowledged(&running.acks, 0);
         let health = Health::read(&scratch);
         health.assert_accounts_for(acked);
-        println!("limit {bytes}: {} of {} records stored", health.stored.records(), acked.records());
+        println!(
+            "limit {bytes}: {} of {} records stored",
+            health.stored.records(),
+            acked.records()
+        );
     }
 }

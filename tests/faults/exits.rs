@@ -85,7 +85,8 @@ fn start_and_stop_in_any_order() {
     let scratch = Scratch::new("lifecycle");
     let running = Victim::new(&scratch, "lifecycle", 1).run();
     let run = read(&scratch.runs());
-    let names: Vec<_> = run.processes.iter().flat_map(|p| p.span_views()).map(|s| s.name()).collect();
+    let names: Vec<_> =
+        run.processes.iter().flat_map(|p| p.span_views()).map(|s| s.name()).collect();
     assert_eq!(names, ["first", "first"], "{}", running.stderr());
     assert_accounted(&run, Counts { spans: 2, ..Counts::default() }, 0);
     assert_eq!(Run::list(&scratch.runs()).len(), 1, "the child made a run of its own");

@@ -157,7 +157,8 @@ impl Drop for Running {
 
 /// The only run in `dir`.
 pub fn read(dir: &Path) -> Run {
-    let folder = Run::find(dir, None).unwrap_or_else(|e| panic!("no run in {}: {e}", dir.display()));
+    let folder =
+        Run::find(dir, None).unwrap_or_else(|e| panic!("no run in {}: {e}", dir.display()));
     Run::open(&folder, &ReadOptions::default()).unwrap_or_else(|e| panic!("unreadable run: {e}"))
 }
 

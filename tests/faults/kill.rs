@@ -81,7 +81,10 @@ fn a_pump_that_dies_between_write_and_release_duplicates_nothing() {
         let run = read(&scratch.runs());
         let found = findings(&run, &running.acks, 0);
         assert!(found.is_complete(), "write {write}: {found:?}");
-        assert!(run.processes[0].account.stored.records() > 0, "write {write}: nothing in the spool");
+        assert!(
+            run.processes[0].account.stored.records() > 0,
+            "write {write}: nothing in the spool"
+        );
         assert_accounted(&run, acknowledged(&running.acks, 0), LANES as u64);
     }
 }
@@ -92,7 +95,8 @@ fn a_kill_while_starting_leaves_nothing_unreadable() {
     let mut started = 0;
     for at in 0..kills().div_ceil(3) {
         let scratch = Scratch::new("kill-start");
-        let victim = Victim::new(&scratch, "steady", LANES).arg("lanes", LANES).arg("rate", SUSTAINED);
+        let victim =
+            Victim::new(&scratch, "steady", LANES).arg("lanes", LANES).arg("rate", SUSTAINED);
         let mut running = victim.start();
         thread::sleep(Duration::from_micros(random.below(150_000)));
         running.kill();

@@ -15,13 +15,16 @@ fn ten_thousand_short_threads_are_all_there() {
     let scratch = Scratch::new("short-threads");
     let running = Victim::new(&scratch, "short-threads", 1).arg("count", count).run();
     let run = read(&scratch.runs());
+    assert_accounted(&run, Counts { spans: count as u64, ..Counts::default() }, 0);
+    assert_eq!(run.processes[0].account.lost_records(), 0, "{:?}", run.processes[0].account);
     let seen: HashSet<i64> = indices(&run, "work").into_iter().collect();
     assert_eq!(seen.len(), count);
-    assert_accounted(&run, Counts { spans: count as u64, ..Counts::default() }, 0);
-    assert_eq!(run.processes[0].account.lost_records(), 0);
     let [_, early, late] = &running.acks.lane(0).values;
     let grown = get(late).saturating_sub(get(early));
-    println!("{count} of {count} threads; memory of its own grew by {} KiB over the last 9,000", grown >> 10);
+    println!(
+        "{count} of {count} threads; memory of its own grew by {} KiB over the last 9,000",
+        grown >> 10
+    );
     assert!(grown < 4 << 20, "memory grew by {grown} bytes");
 }
 

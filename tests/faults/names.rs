@@ -7,8 +7,11 @@ fn nasty_names_cost_no_neighbour() {
     let running = Victim::new(&scratch, "names", 1).run();
     let run = read(&scratch.runs());
     let process = &run.processes[0];
-    let good: Vec<_> =
-        process.span_views().filter(|span| span.name() == "good").filter_map(|s| s.index()).collect();
+    let good: Vec<_> = process
+        .span_views()
+        .filter(|span| span.name() == "good")
+        .filter_map(|s| s.index())
+        .collect();
     let asked = get(&running.acks.lane(0).spans) as i64;
     assert_eq!(good, (0..asked).chain([-1]).collect::<Vec<_>>());
     assert_eq!(process.span_views().count() as i64, 2 * asked + 1);
@@ -27,7 +30,11 @@ fn a_million_names_stay_within_the_budget() {
     let run = read(&scratch.runs());
     let process = &run.processes[0];
     let grown = get(&running.acks.lane(0).values[1]);
-    println!("{distinct} names: {} kept, memory of its own grew by {} MiB", process.names.end(), grown >> 20);
+    println!(
+        "{distinct} names: {} kept, memory of its own grew by {} MiB",
+        process.names.end(),
+        grown >> 20
+    );
     assert!(grown < 256 << 20, "memory grew by {grown} bytes");
     assert_eq!(process.account.unexplained, 0);
     let nasty = get(&running.acks.lane(0).spans);

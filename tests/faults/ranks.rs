@@ -26,7 +26,13 @@ const LAUNCHERS: Table<'_> = &[
     ),
     (
         "torchrun inside slurm",
-        &[("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "1"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")],
+        &[
+            ("RANK", "1"),
+            ("WORLD_SIZE", "2"),
+            ("LOCAL_RANK", "1"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NTASKS", "1"),
+        ],
         [Some(1), Some(1), Some(2)],
     ),
     ("nonsense", &[("RANK", "first"), ("WORLD_SIZE", "-3")], [None, None, None]),

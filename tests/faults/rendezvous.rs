@@ -9,7 +9,9 @@ use std::process::Command;
 fn plugin() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--locked", "-p", "hodo-test-plugin", "--target-dir"]).arg(target);
+    build
+        .args(["build", "--quiet", "--locked", "-p", "hodo-test-plugin", "--target-dir"])
+        .arg(target);
     if !cfg!(debug_assertions) {
         build.arg("--release");
     }

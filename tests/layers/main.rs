@@ -18,7 +18,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hodo-server", &["hodo-convert", "hodo-format", "hodo-sql", "hodo-trace"]),
     (
         "hodo-cli",
-        &["hodo", "hodo-convert", "hodo-format", "hodo-gpu", "hodo-server", "hodo-sql", "hodo-trace"],
+        &[
+            "hodo",
+            "hodo-convert",
+            "hodo-format",
+            "hodo-gpu",
+            "hodo-server",
+            "hodo-sql",
+            "hodo-trace",
+        ],
     ),
 ];
 

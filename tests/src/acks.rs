@@ -43,7 +43,8 @@ unsafe impl Sync for Acks {}
 impl Acks {
     /// Makes a file of `count` zeroed lanes.
     pub fn create(path: &Path, count: usize) -> io::Result<Acks> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
         file.set_len((count * size_of::<Lane>()) as u64)?;
         Acks::map(file, count)
     }

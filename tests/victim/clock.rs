@@ -18,7 +18,8 @@ pub fn run(args: &Args) {
     let mut table = std::fs::File::create(args.text("table").expect("table")).expect("table");
     outcome::started(&acks, &hodo_record::init(Config::from_env()));
     for (at, offset_s) in [0i64, 3_600, -3_600, 3_600, 0].into_iter().enumerate() {
-        let line = one_scope(at as i64, || std::fs::write(step, offset_s.to_string()).expect("step"));
+        let line =
+            one_scope(at as i64, || std::fs::write(step, offset_s.to_string()).expect("step"));
         writeln!(table, "{line}").expect("table");
     }
     outcome::finish(args);

@@ -49,15 +49,15 @@ pub fn record(acks: &Acks, lane: u64, rate: u64, steps: u64) {
     let mine = acks.lane(lane as usize);
     let last = if steps == 0 { u64::MAX } else { steps };
     for step in 0..last {
-        one_step(mine, lane, step);
-        pace.wait(step + 1);
+        one_step(mine, lane, step, &pace);
         if step % 64 == 63 && get(&acks.lane(0).stage) == stage::STOP {
             return;
         }
     }
 }
 
-fn one_step(mine: &Lane, lane: u64, step: u64) {
+/// The pause that keeps the rate falls inside the scope: a kill mostly finds it open.
+fn one_step(mine: &Lane, lane: u64, step: u64, pace: &Pace) {
     let code = plan::code(lane, step);
     let scope = open_with(STEP.id(), 0, Some(code));
     mine.open.store(1, Ordering::SeqCst);
@@ -71,6 +71,7 @@ fn one_step(mine: &Lane, lane: u64, step: u64) {
     bump(&mine.marks);
     inner(lane, step, code);
     bump(&mine.spans);
+    pace.wait(step + 1);
     mine.open.store(0, Ordering::SeqCst);
     scope.close();
     bump(&mine.spans);

@@ -19,7 +19,9 @@ pub fn short(args: &Args) {
         if at == count / 10 {
             acks.lane(0).values[1].store(own_bytes(), Ordering::SeqCst);
         }
-        thread::spawn(move || open_with(WORK.id(), 0, Some(at as i64)).close()).join().expect("join");
+        thread::spawn(move || open_with(WORK.id(), 0, Some(at as i64)).close())
+            .join()
+            .expect("join");
         bump(&acks.lane(0).spans);
     }
     acks.lane(0).values[2].store(own_bytes(), Ordering::SeqCst);
