@@ -13,10 +13,6 @@ export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 DENY_VERSION := 0.20.2
 FUZZ_VERSION := 0.13.2
-NIGHTLY ?= nightly
-# Tools that a stable toolchain does not bring live in a rustup home of their own.
-TOOL_RUSTUP := $(CACHE)/rustup
-CARGO_NIGHTLY := RUSTUP_HOME=$(TOOL_RUSTUP) cargo +$(NIGHTLY)
 
 .PHONY: help
 help: ## Show this list
@@ -70,10 +66,13 @@ race: ## Model-check the ring (loom), run it under Miri and ThreadSanitizer; see
 	@bash tests/race/run.sh
 
 .PHONY: fuzz
-fuzz: $(CACHE)/tools/bin/cargo-fuzz $(TOOL_RUSTUP)/.ready ## Fuzz every target (FUZZ_SECONDS=600 each)
+fuzz: $(CACHE)/tools/bin/cargo-fuzz ## Fuzz every target (FUZZ_SECONDS=600 each)
 	@cd fuzz
-	for target in $$($(CARGO_NIGHTLY) fuzz list); do
-	  $(CARGO_NIGHTLY) fuzz run "$$target" -- -max_total_time=$${FUZZ_SECONDS:-600} -rss_limit_mb=2048 -timeout=10
+	export PATH="$(CACHE)/tools/bin:$$PATH" RUSTC_BOOTSTRAP=1
+	for target in $$(cargo fuzz list); do
+	  mkdir -p "corpus/$$target"
+	  cargo fuzz run --sanitizer none "$$target" "corpus/$$target" "seeds/$$target" -- \
+	    -max_total_time=$${FUZZ_SECONDS:-600} -rss_limit_mb=512
 	done
 
 .PHONY: aarch64
@@ -92,6 +91,3 @@ $(CACHE)/tools/bin/cargo-deny:
 
 $(CACHE)/tools/bin/cargo-fuzz:
 	@cargo install --locked --quiet cargo-fuzz --version $(FUZZ_VERSION) --root "$(CACHE)/tools"
-
-$(TOOL_RUSTUP)/.ready:
-	@bash scripts/nightly.sh "$(TOOL_RUSTUP)" "$(NIGHTLY)"
