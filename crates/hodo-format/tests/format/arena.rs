@@ -4,6 +4,7 @@ use crate::arena_sample::{ArenaSample, Content, PROCESS, anchor, counts};
 use crate::made::Random;
 use hodo_format::arena::read::{ArenaDamage, ArenaError, ArenaView, Source, open, open_source};
 use hodo_format::arena::*;
+use hodo_format::record::Kind;
 use std::cell::Cell;
 use std::mem::offset_of;
 
@@ -181,6 +182,16 @@ fn a_slab_that_never_rests_is_given_up_and_counted() {
     assert_eq!(view.damage.restless, 1);
     let others = sample.contents.iter().enumerate().filter(|(i, _)| *i != 2);
     holds(&view, &others.map(|(_, content)| content).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_slot_that_stands_for_a_scope_of_another_thread_is_no_open_scope() {
+    let mut sample = ArenaSample::new(1);
+    sample.bytes[SLAB_BYTES + THREAD_SLOTS_AT] = Kind::Pad as u8;
+    let view = open(&sample.bytes).unwrap();
+    let open = &sample.contents[1].open;
+    assert!(!view.open.iter().any(|scope| scope.id == open[0].id));
+    assert!(view.open.contains(&open[1]));
 }
 
 #[test]
