@@ -1,8 +1,11 @@
 //! The worked example of `docs/spool-format.md` is what the code writes and reads.
 
 use crate::collect::{Collect, Kept, Seen};
+use hodo_format::arena::*;
 use hodo_format::record::{AttrsRecord, Span, SpanId, code, flag};
 use hodo_format::spool::{Encoder, file_header, read, strings_frame};
+
+use std::mem::offset_of;
 
 const DOCUMENT: &str = include_str!("../../../../docs/spool-format.md");
 
@@ -83,4 +86,40 @@ fn the_example_is_read_back() {
         Seen::Span(step()),
     ];
     assert_eq!(sink.seen, expected);
+}
+
+#[test]
+fn fields_of_the_arena_lie_where_the_document_says() {
+    let rows = [
+        (offset_of!(ArenaHeader, magic), "8 | `hodo.arn`"),
+        (offset_of!(ArenaHeader, version), "u32 | version"),
+        (offset_of!(ArenaHeader, slab_bytes), "u32 | bytes of a slab"),
+        (offset_of!(ArenaHeader, slabs), "u32 | slabs in the file"),
+        (offset_of!(ArenaHeader, clock), "u32 | clock"),
+        (offset_of!(ArenaHeader, process), "u64 | process"),
+        (offset_of!(ArenaHeader, pid), "u32 | pid"),
+        (offset_of!(ArenaHeader, finished), "u32 | not 0: the recorder shut down"),
+        (offset_of!(ArenaHeader, anchors_taken), "u64 | anchors taken"),
+        (offset_of!(ArenaHeader, anchors), "32 × 24 | anchors"),
+        (offset_of!(ArenaHeader, stored), "24 | records the spool holds"),
+        (offset_of!(ArenaHeader, lost), "4 × 24 | records lost after"),
+        (offset_of!(ArenaHeader, ended_produced), "24 | records that threads which have ended"),
+        (offset_of!(ArenaHeader, ended_lost), "4 × 24 | records those threads lost"),
+        (offset_of!(SlabHeader, kind), "u32 | kind, stored last"),
+        (offset_of!(SlabHeader, thread), "u32 | number of the owning thread"),
+        (offset_of!(SlabHeader, first), "u64 | number of the first record here"),
+        (offset_of!(SlabHeader, len), "u32 | units published"),
+        (offset_of!(SlabHeader, drained), "u32 | units of these that the spool holds"),
+        (offset_of!(SlabHeader, next), "u32 | index of the thread's next slab"),
+        (offset_of!(SlabHeader, capacity), "u32 | units that fit"),
+        (offset_of!(SlabHeader, drained_records), "u32 | records among the units"),
+    ];
+    for (offset, row) in rows {
+        assert!(DOCUMENT.contains(&format!("| {offset} | {row}")), "{offset}: {row}");
+    }
+    let areas = format!(
+        "{THREAD_SLOTS} slots at {THREAD_SLOTS_AT}, units from {THREAD_UNITS_AT}, at most {THREAD_UNITS}"
+    );
+    assert!(DOCUMENT.contains(&areas), "{areas}");
+    assert!(DOCUMENT.contains(&format!("units from byte {SLAB_UNITS_AT}, at most {SLAB_UNITS}")));
 }
