@@ -65,13 +65,7 @@ impl Config {
     /// Overrides what the variables of `read` set; words that make no sense change nothing.
     pub fn with_env(mut self, read: impl Fn(&str) -> Option<String>) -> Config {
         let read = |name: &str| read(name).filter(|value| !value.is_empty());
-        if let Some(word) = read("HODO") {
-            self.enabled = !matches!(word.as_str(), "0" | "off" | "false" | "no");
-        }
-        self.app = read("HODO_APP").or(self.app);
-        self.dir = read("HODO_DIR").map(PathBuf::from).or(self.dir);
-        self.run = read("HODO_RUN").map(PathBuf::from).or(self.run);
-        self.parent = read("HODO_PARENT").or(self.parent);
+        self = self.completed(read);
         if let Some(bytes) = read("HODO_MEMORY").as_deref().and_then(parse_bytes) {
             self.memory_bytes = bytes as usize;
         }
@@ -90,6 +84,20 @@ impl Config {
             Some("monotonic") => Some(ClockSource::Monotonic),
             _ => self.clock,
         };
+        self
+    }
+
+    /// Fills in from `read` what was not set, and switches off if it says so: what every start
+    /// does, so that `HODO=0` and the run of a launcher hold whatever the code asks for.
+    pub(crate) fn completed(mut self, read: impl Fn(&str) -> Option<String>) -> Config {
+        let read = |name: &str| read(name).filter(|value| !value.is_empty());
+        if let Some(word) = read("HODO") {
+            self.enabled &= !matches!(word.as_str(), "0" | "off" | "false" | "no");
+        }
+        self.app = self.app.or_else(|| read("HODO_APP"));
+        self.dir = self.dir.or_else(|| read("HODO_DIR").map(PathBuf::from));
+        self.run = self.run.or_else(|| read("HODO_RUN").map(PathBuf::from));
+        self.parent = self.parent.or_else(|| read("HODO_PARENT"));
         self
     }
 
@@ -128,6 +136,20 @@ mod tests {
         assert_eq!(parse_bytes("2g"), Some(2 << 30));
         assert_eq!(parse_bytes("lots"), None);
         assert_eq!(parse_bytes(""), None);
+    }
+
+    #[test]
+    fn what_the_code_sets_stands_but_off_is_off() {
+        let set = Config { dir: Some("here".into()), ..Config::default() };
+        let config = set.completed(|name| match name {
+            "HODO" => Some("off".into()),
+            "HODO_DIR" => Some("there".into()),
+            "HODO_RUN" => Some("there/run".into()),
+            _ => None,
+        });
+        assert!(!config.enabled);
+        assert_eq!(config.dir, Some("here".into()));
+        assert_eq!(config.run, Some("there/run".into()));
     }
 
     #[test]

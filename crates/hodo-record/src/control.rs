@@ -11,7 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Starts recording. Never fails the host: what does not work is in the answer and in [`health`].
+///
+/// What the configuration leaves open comes from the environment; `HODO=0` switches off.
 pub fn init(config: Config) -> Started {
+    let config = config.completed(|name| std::env::var(name).ok());
     if !config.enabled {
         return process::start(config);
     }

@@ -5,7 +5,7 @@ use crate::cpu::CpuMethod;
 use crate::drain::load;
 use crate::process::{self, Process};
 use hodo_format::arena::{
-    Counts, Loss, SLAB_UNITS_AT, THREAD_UNITS_AT, ThreadHeader, slab_kind,
+    Counts, Loss, SLAB_BYTES, SLAB_UNITS_AT, THREAD_UNITS_AT, ThreadHeader, slab_kind,
 };
 use hodo_format::record::{Head, Kind, Unit};
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ impl Numbers {
             take(&mut self.stored, self.lost[reason as usize]);
         }
         self.threads = crate::lock(&process.live).len() as u64;
-        self.ring_bytes = u64::from(arena.slabs() - arena.free()) * 16 * 1024;
+        self.ring_bytes = u64::from(arena.slabs().saturating_sub(arena.free())) * SLAB_BYTES as u64;
         self.memory_bytes = arena.bytes() as u64;
         self.spool_bytes = process.pump.spool_bytes.load(Ordering::Relaxed);
         self.pump_lag_ns = process.pump.lag_ns.load(Ordering::Relaxed);

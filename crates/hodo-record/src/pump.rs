@@ -95,7 +95,8 @@ impl Pump {
         }
         self.order.store(GO_ON, Ordering::Relaxed);
         let builder = std::thread::Builder::new().name("hodo-pump".into());
-        match builder.spawn(move || process.pump.run(process)) {
+        let spawned = with_signals_blocked(|| builder.spawn(move || process.pump.run(process)));
+        match spawned {
             Ok(handle) => {
                 *thread = Some(handle);
                 self.running.store(true, Ordering::Release);
@@ -159,7 +160,6 @@ impl Pump {
 
     /// The pump's thread.
     fn run(&self, process: &'static Process) {
-        block_signals();
         let mut work = crate::lock(&self.work);
         let work = work.get_or_insert_with(|| Work::new(process));
         loop {
@@ -240,12 +240,16 @@ fn futex(word: &AtomicU32, operation: libc::c_int, value: u32, timeout: Option<D
     unsafe { libc::syscall(libc::SYS_futex, word, operation, value, time) };
 }
 
-/// The host's signals go to the host's threads; and SIGXFSZ must not end it because of our file.
-fn block_signals() {
-    // SAFETY: fills a local set and sets this thread's mask.
+/// Runs `spawn` so that the thread it starts takes no signals: the host's go to the host's
+/// threads, and SIGXFSZ must not end it because of our file.
+fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
+    // SAFETY: fills local sets, sets this thread's mask and sets it back.
     unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
         libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = spawn();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
     }
 }

@@ -98,9 +98,7 @@ impl FreeList {
     fn swap(&self, head: u64, slab: u32) -> Result<(), u64> {
         let changes = Self::next_change(head);
         let new = changes << 32 | u64::from(slab);
-        self.head
-            .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
-            .map(drop)
+        self.head.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire).map(drop)
     }
 
     #[cfg(not(seeded_bug))]

@@ -106,25 +106,30 @@ impl Store {
 
     /// Lets go of files that were deleted under us, and counts what they held.
     fn forget_gone(&mut self, lost: &mut dyn FnMut(Loss, Counts)) {
-        if self.catalog.as_ref().is_some_and(Growing::is_gone) {
-            self.catalog = None;
-        }
-        if let Some(spool) = self.spool.take_if(|spool| spool.is_gone()) {
+        let catalog = self.catalog.take_if(|catalog| catalog.is_gone());
+        let spool = self.spool.take_if(|spool| spool.is_gone());
+        if let Some(spool) = &spool {
             lost(Loss::SpoolGone, spool.counts);
-            self.sealed.retain(|sealed| {
-                let there = sealed.path.exists();
-                if !there {
-                    lost(Loss::SpoolGone, sealed.counts);
-                }
-                there
-            });
         }
+        if catalog.is_none() && spool.is_none() {
+            return;
+        }
+        self.sealed.retain(|sealed| {
+            let there = sealed.path.exists();
+            if !there {
+                lost(Loss::SpoolGone, sealed.counts);
+            }
+            there
+        });
     }
 
-    /// Appends frames to the catalog.
+    /// Appends frames to the catalog; once a limit on its size is reached, to the spool.
     pub fn append_catalog(&mut self, frames: &[u8]) -> Result<(), Error> {
         match &mut self.catalog {
-            Some(catalog) if !frames.is_empty() => catalog.append(frames),
+            Some(catalog) if !frames.is_empty() => match catalog.append(frames) {
+                Err(error) if is_too_big(&error) => self.append(frames, Counts::default()),
+                result => result,
+            },
             _ => Ok(()),
         }
     }
@@ -132,12 +137,12 @@ impl Store {
     /// Appends frames that hold `counts` records, in the next file if this one is full.
     pub fn append(&mut self, frames: &[u8], counts: Counts) -> Result<(), Error> {
         let full = |spool: &Growing| spool.bytes + frames.len() as u64 > self.file_cap;
-        if self.spool.as_ref().is_some_and(|s| s.bytes > FILE_HEADER_BYTES as u64 && full(s)) {
+        if self.has_frames() && self.spool.as_ref().is_some_and(full) {
             self.seal();
         }
         match self.write(frames, counts) {
             // The limit on a file's size is reached before our own: go on in a new file.
-            Err(error) if error.raw_os_error() == Some(libc::EFBIG) && self.has_records() => {
+            Err(error) if is_too_big(&error) && self.has_frames() => {
                 self.seal();
                 self.write(frames, counts)
             }
@@ -145,8 +150,8 @@ impl Store {
         }
     }
 
-    fn has_records(&self) -> bool {
-        self.spool.as_ref().is_some_and(|spool| spool.counts.records() > 0)
+    fn has_frames(&self) -> bool {
+        self.spool.as_ref().is_some_and(|spool| spool.bytes > FILE_HEADER_BYTES as u64)
     }
 
     fn write(&mut self, frames: &[u8], counts: Counts) -> Result<(), Error> {
@@ -182,6 +187,11 @@ impl Store {
         let growing = self.catalog.iter().chain(&self.spool).map(|file| file.bytes);
         growing.chain(self.sealed.iter().map(|file| file.bytes)).sum()
     }
+}
+
+/// Whether the limit on a file's size stands in the way.
+fn is_too_big(error: &Error) -> bool {
+    error.raw_os_error() == Some(libc::EFBIG)
 }
 
 fn spool_path(folder: &Path, number: u32) -> PathBuf {

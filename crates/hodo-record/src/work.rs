@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 /// The fastest level; higher ones cost more time than they save space.
 const ZSTD_LEVEL: i32 = 1;
-/// Frames gather to about this many bytes before they are written.
+/// Frames gather to about this many bytes before they are written, or to a part of what a limit
+/// on the size of a file allows.
 const WRITE_BYTES: usize = 1 << 20;
+const LIMIT_PART: u64 = 8;
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 const CALIBRATE_EVERY: Duration = Duration::from_secs(10);
 const STRINGS_IN_FRAME: usize = 4096;
@@ -28,6 +30,7 @@ pub struct Work {
     sources: Vec<Source>,
     frames: Vec<u8>,
     catalog: Vec<u8>,
+    write_bytes: usize,
     sequence: u64,
     strings_kept: usize,
     losses_kept: Losses,
@@ -54,6 +57,7 @@ impl Work {
             sources: Vec::new(),
             frames: Vec::new(),
             catalog: Vec::new(),
+            write_bytes: write_bytes(),
             sequence: 0,
             strings_kept: 0,
             losses_kept: Losses::default(),
@@ -145,7 +149,7 @@ impl Work {
                 counts += encoder.counts();
                 encoder.finish(self.sequence, &mut self.frames);
                 self.sequence += 1;
-                if self.frames.len() >= WRITE_BYTES {
+                if self.frames.len() >= self.write_bytes {
                     return (counts, true);
                 }
             }
@@ -277,6 +281,11 @@ impl Work {
         self.sequence += 1;
         self.store.append_catalog(&self.catalog)
     }
+}
+
+fn write_bytes() -> usize {
+    let limit = crate::arena::file_size_limit().map_or(u64::MAX, |limit| limit / LIMIT_PART);
+    WRITE_BYTES.min(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
 /// Dies where a test asks it to: between writing frames and releasing what they hold.

@@ -5,10 +5,13 @@ use super::collect::Collector;
 use super::files::{self, SpoolReader};
 use super::live::{ArenaRead, Owner};
 use super::{Meter, json};
-use crate::{Attrs, Clock, Process, ProcessInfo, ProcessState};
+use crate::{Attrs, Process, ProcessInfo, ProcessState};
 use hodo_format::arena::Counts;
 use hodo_format::record::Span;
 use std::path::{Path, PathBuf};
+
+/// The attribute that says that a scope failed. A scope left by a panic gets it after it closed.
+const ERROR: &str = "error";
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
 pub(super) fn read(folder: &Path, progress: &mut Meter<'_>) -> Process {
@@ -119,14 +122,17 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let Parts { folder, info, mut collector, files, .. } = parts;
     collector.name_threads();
     let (account, threads) = account::account(&collector, &known);
+    let mut spans = collector.spans.finish(&open);
+    let is_error = |key| collector.names.get(key) == Some(ERROR);
+    collector.attrs.iter().filter(|a| is_error(a.key)).for_each(|a| spans.fail(a.span));
     Process {
         folder: folder.to_owned(),
         info,
         state,
-        clock: Clock::new(collector.anchors),
+        clock: collector.clock(),
         names: collector.names,
         threads,
-        spans: collector.spans.finish(&open),
+        spans,
         attrs: Attrs::new(collector.attrs),
         marks: collector.marks,
         account,
@@ -157,7 +163,8 @@ impl Parts<'_> {
         if let Some(until) = self.collector.until {
             return until;
         }
-        let anchors = self.collector.anchors.iter().map(|a| a.ticks).max().unwrap_or(0);
+        let anchors = self.collector.anchors.iter().chain(&self.collector.arena_anchors);
+        let anchors = anchors.map(|a| a.ticks).max().unwrap_or(0);
         let opened = self.slots().iter().map(|s| s.start).max().unwrap_or(0);
         self.collector.last_tick.max(anchors).max(opened)
     }
