@@ -133,3 +133,58 @@ impl Condition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Names;
+    use proptest::prelude::*;
+
+    /// Tries every way a star can match.
+    fn by_trying(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, rest) => rest.is_none(),
+            (Some((b'*', after)), rest) => {
+                by_trying(after, text) || rest.is_some_and(|(_, rest)| by_trying(pattern, rest))
+            }
+            (Some((c, after)), Some((t, rest))) => (*c == b'?' || c == t) && by_trying(after, rest),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_glob_matches_what_trying_finds(pattern in "[ab*?]{0,7}", text in "[ab]{0,8}") {
+            let found = glob(pattern.as_bytes(), text.as_bytes());
+            prop_assert_eq!(found, by_trying(pattern.as_bytes(), text.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn conditions_are_read_and_refused() {
+        let read = |text: &str| text.parse::<Condition>().ok();
+        let parts = |c: Condition| (c.key, c.comparison, c.value);
+        let of =
+            |key: &str, comparison, value: &str| (key.to_owned(), comparison, value.to_owned());
+        assert_eq!(read("a=b").map(parts), Some(of("a", Comparison::Equal, "b")));
+        assert_eq!(read("a != b=c").map(parts), Some(of("a", Comparison::NotEqual, "b=c")));
+        assert_eq!(read("loss>=0.5").map(parts), Some(of("loss", Comparison::AtLeast, "0.5")));
+        assert_eq!(read("note=").map(parts), Some(of("note", Comparison::Equal, "")));
+        for refused in ["", "a", "=b", "a!b"] {
+            assert!(read(refused).is_none(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn numbers_compare_as_numbers_and_text_as_text() {
+        let names = Names::default();
+        let fits = |text: &str, value: Value| {
+            text.parse::<Condition>().is_ok_and(|c| c.matches(&value, &names))
+        };
+        assert!(fits("x>9", Value::I64(10)));
+        assert!(fits("x=1e1", Value::F64(10.0)));
+        assert!(fits("x=true", Value::Bool(true)));
+        assert!(!fits("x<1", Value::F64(f64::NAN)) && fits("x!=1", Value::F64(f64::NAN)));
+        assert!(fits("x<b", Value::Text { text: "abc".into(), cut: false }));
+    }
+}

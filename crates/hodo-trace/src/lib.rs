@@ -3,6 +3,17 @@
 //! [`Run::open`] takes a run folder whose processes may be live, finished or killed, merges what
 //! the spool and the arenas hold, and says exactly what is missing. [`tree`] aggregates it by path.
 //! Whatever number a person sees is computed here.
+//!
+//! ```no_run
+//! use hodo_trace::{Filter, ReadOptions, Run, tree};
+//!
+//! let folder = Run::find(".hodo".as_ref(), None)?;
+//! let run = Run::open(&folder, &ReadOptions::default())?;
+//! for node in &tree(&run, &Filter::default()).nodes {
+//!     println!("{:indent$}{} {}", "", node.name, node.self_ns, indent = 2 * node.depth as usize);
+//! }
+//! # Ok::<(), hodo_trace::TraceError>(())
+//! ```
 
 mod account;
 mod clock;

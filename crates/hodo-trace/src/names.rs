@@ -10,7 +10,7 @@ pub struct Names {
 const MAX_ID: u32 = 1 << 24;
 
 impl Names {
-    /// Keeps `text` as string `id`; the first text an id got stays.
+    /// Keeps `text` as string `id`; a later text replaces an earlier one.
     pub(crate) fn insert(&mut self, id: u32, text: &str) {
         if id >= MAX_ID {
             return;
@@ -19,7 +19,9 @@ impl Names {
         if at >= self.texts.len() {
             self.texts.resize(at + 1, None);
         }
-        self.texts[at].get_or_insert_with(|| text.into());
+        if self.texts[at].as_deref() != Some(text) {
+            self.texts[at] = Some(text.into());
+        }
     }
 
     /// The text of string `id`, if it was kept.

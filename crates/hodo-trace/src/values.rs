@@ -54,6 +54,11 @@ impl Value {
         }
     }
 
+    /// Whether it is text, interned or not.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Value::Name(_) | Value::Text { .. })
+    }
+
     /// The same value with an interned string spelt out.
     pub fn resolved(&self, names: &crate::Names) -> Value {
         match *self {

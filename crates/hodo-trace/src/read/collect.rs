@@ -3,7 +3,7 @@
 use super::ranges::Ranges;
 use crate::account::{MAX_COUNT, possible};
 use crate::spans::SpansBuilder;
-use crate::{AttrRow, MarkRow, Names, Value};
+use crate::{AttrRow, Clock, MarkRow, Names, Value};
 use hodo_format::arena::{Anchor, Counts};
 use hodo_format::record::{self, Attr, Mark, Sink, Span, Unit};
 use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
@@ -29,6 +29,8 @@ pub(super) struct Collector {
     pub(super) overlapped: bool,
     /// See [`Collector::complete_until`].
     settled: BTreeMap<u32, u64>,
+    /// Anchors as the arena has them.
+    pub(super) arena_anchors: Vec<Anchor>,
     /// Threads as their slabs describe them.
     pub(super) arena_threads: Vec<ThreadInfo>,
     /// Nothing after this moment is taken; see [`super::live`].
@@ -90,6 +92,15 @@ impl Collector {
             Some(_) => self.settled.get(&thread).copied().unwrap_or(0),
             None => seen.end(),
         }
+    }
+
+    /// The anchors to go by: the catalog's, with the arena's while there are too few of them.
+    pub(super) fn clock(&self) -> Clock {
+        let clock = Clock::new(self.anchors.clone());
+        if clock.is_calibrated() {
+            return clock;
+        }
+        Clock::new([self.anchors.as_slice(), &self.arena_anchors].concat())
     }
 
     /// Describes threads by their slabs where the catalog has not seen their end.

@@ -5,12 +5,13 @@ use super::collect::Collector;
 use super::files::{self, SpoolReader};
 use super::live::{ArenaRead, Owner};
 use super::{Meter, json};
-use crate::{Attrs, Process, ProcessInfo, ProcessState};
+use crate::{AttrRow, Attrs, Process, ProcessInfo, ProcessState};
 use hodo_format::arena::Counts;
 use hodo_format::record::Span;
 use std::path::{Path, PathBuf};
 
-/// The attribute that says that a scope failed. A scope left by a panic gets it after it closed.
+/// The text that says why a scope failed. A scope left by a panic gets it after it closed; a number
+/// of that name is the user's own.
 const ERROR: &str = "error";
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
@@ -122,14 +123,15 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let Parts { folder, info, mut collector, files, .. } = parts;
     collector.name_threads();
     let (account, threads) = account::account(&collector, &known);
+    let clock = collector.clock();
     let mut spans = collector.spans.finish(&open);
-    let is_error = |key| collector.names.get(key) == Some(ERROR);
-    collector.attrs.iter().filter(|a| is_error(a.key)).for_each(|a| spans.fail(a.span));
+    let says_why = |a: &&AttrRow| collector.names.get(a.key) == Some(ERROR) && a.value.is_text();
+    collector.attrs.iter().filter(says_why).for_each(|a| spans.fail(a.span));
     Process {
         folder: folder.to_owned(),
         info,
         state,
-        clock: collector.clock(),
+        clock,
         names: collector.names,
         threads,
         spans,

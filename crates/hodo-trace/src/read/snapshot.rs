@@ -7,7 +7,7 @@ use hodo_format::arena::read::{
 };
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::{Attr, Mark, Sink, Span, decode_one};
-use hodo_format::spool::{FrameSink, ThreadInfo};
+use hodo_format::spool::ThreadInfo;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -56,14 +56,15 @@ impl Snapshot {
         anchors.chain(opened).fold(latest.0, u64::max)
     }
 
-    /// Gives names, threads and anchors to `collector`: whatever the catalog says later is newer.
+    /// Gives names, threads and anchors to `collector`, to be used where the catalog, which has
+    /// checksums, does not say.
     pub(super) fn describe(&mut self, collector: &mut Collector) {
         for strings in self.view.strings.drain(..) {
             for (id, text) in (strings.first..).zip(&strings.texts) {
                 collector.names.insert(id, text);
             }
         }
-        collector.anchors(&self.view.anchors);
+        collector.arena_anchors = self.view.anchors.clone();
         collector.arena_threads = self.view.threads.iter().map(thread_info).collect();
     }
 

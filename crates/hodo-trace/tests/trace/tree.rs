@@ -319,6 +319,23 @@ fn failed_and_left_open_scopes_are_counted() {
 }
 
 #[test]
+fn a_scope_with_the_text_of_an_error_failed() {
+    let mut r = Records::new(1);
+    let (told, number) = (r.id(1), r.id(1));
+    r.close(told, SpanId::NONE, "told", 100, 110);
+    r.text(told, "error", "out of memory");
+    r.close(number, SpanId::NONE, "number", 200, 210);
+    r.attr(number, "error", Value::F64(0.01));
+    assert_tree(
+        &tree(&r),
+        "
+        told 1x total 10 self 10 failed 1
+        number 1x total 10 self 10
+        ",
+    );
+}
+
+#[test]
 fn the_flat_table_counts_a_scope_inside_its_like_once() {
     let mut r = Records::new(1);
     let outer = r.id(1);

@@ -1,0 +1,60 @@
+use super::Row;
+
+/// A column of words that nearly all fit 32 bits.
+#[derive(Debug, Default)]
+pub(super) struct Narrow {
+    low: Vec<u32>,
+    /// Rows whose value does not fit, in order of row.
+    wide: Vec<(Row, u64)>,
+}
+
+impl Narrow {
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.low.reserve(rows);
+    }
+
+    pub(super) fn push(&mut self, value: u64) {
+        match u32::try_from(value) {
+            Ok(low) if low != u32::MAX => self.low.push(low),
+            _ => {
+                self.wide.push((self.low.len() as Row, value));
+                self.low.push(u32::MAX);
+            }
+        }
+    }
+
+    pub(super) fn get(&self, row: Row) -> u64 {
+        match self.low[row as usize] {
+            u32::MAX => self.wide(row),
+            low => u64::from(low),
+        }
+    }
+
+    pub(super) fn keep(&mut self, kept: &[bool]) {
+        let mut column = Narrow::default();
+        (0..).zip(kept).filter(|k| *k.1).for_each(|(row, _)| column.push(self.get(row)));
+        *self = column;
+    }
+
+    #[cold]
+    fn wide(&self, row: Row) -> u64 {
+        self.wide.binary_search_by_key(&row, |w| w.0).map_or(0, |at| self.wide[at].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_columns_keep_wide_values() {
+        let values = [0, 1, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40, u64::MAX, 7];
+        let mut column = Narrow::default();
+        values.iter().for_each(|&value| column.push(value));
+        let read =
+            |column: &Narrow, len: Row| (0..len).map(|row| column.get(row)).collect::<Vec<_>>();
+        assert_eq!(read(&column, 7), values);
+        column.keep(&[false, true, true, false, true, true, true]);
+        assert_eq!(read(&column, 5), [1, u64::from(u32::MAX) - 1, 1 << 40, u64::MAX, 7]);
+    }
+}
