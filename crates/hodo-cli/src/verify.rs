@@ -40,12 +40,18 @@ impl Sum {
         self.lost.iter().map(Counts::records).sum()
     }
 
+    /// Records made; of the unexplained nobody may have said of which sort they were.
+    pub fn produced_records(&self) -> u64 {
+        let read = self.stored.records() + self.in_ring.records();
+        read + self.lost_records() + self.unexplained
+    }
+
     /// `12 645 produced = 12 000 stored + 600 in the rings + 45 lost (ring full)`.
     pub fn equation(&self) -> String {
         let count = |n: u64| number::count(n);
         let mut out = format!(
             "{} produced = {} stored",
-            count(self.produced.records()),
+            count(self.produced_records()),
             count(self.stored.records())
         );
         if self.in_ring.records() > 0 {
