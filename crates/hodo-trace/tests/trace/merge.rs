@@ -4,8 +4,9 @@ use crate::support::arena::ArenaFile;
 use crate::support::render::tree_text;
 use crate::support::{Numbered, Records, TestRun};
 use hodo_format::arena::Counts;
-use hodo_format::record::{SpanId, Value};
+use hodo_format::record::{self, SpanId};
 use hodo_trace::{Filter, Loss, ProcessState, Run};
+use proptest::prelude::*;
 
 /// 24 records on two threads: scopes, attributes (one of several units) and marks.
 fn records() -> Records {
@@ -15,8 +16,8 @@ fn records() -> Records {
         for i in 0..3 {
             let start = 100 + 20 * i;
             let id = r.id(thread);
-            r.attr(id, "i", Value::I64(i as i64));
-            r.mark(thread, id, "loss", start + 1, Value::F64(0.5), false);
+            r.attr(id, "i", record::Value::I64(i as i64));
+            r.mark(thread, id, "loss", start + 1, record::Value::F64(0.5), false);
             r.close(id, root, "step", start, start + 10);
         }
         r.text(root, "note", &"long ".repeat(40));
@@ -131,6 +132,74 @@ fn numbers_nobody_counted_are_unexplained() {
     let account = &run.processes[0].account;
     assert_eq!(account.unexplained, 2);
     assert_eq!(account.produced_records(), 22);
+}
+
+#[test]
+fn spool_files_the_cap_removed_are_losses_not_damage() {
+    let mut r = records();
+    r.dropped = (0..7).map(|number| (1, number)).collect();
+    r.lost = Counts { spans: 2, marks: 2, attrs: 3 };
+    r.reason = Loss::SpoolCap;
+    let run = TestRun::new();
+    let folder = run.finished(&r);
+    let rename = |to: &str| std::fs::rename(folder.join("spool-000001.hodo"), folder.join(to));
+    rename("spool-000002.hodo").expect("rename");
+    let read = run.read();
+    let process = &read.processes[0];
+    assert_eq!(process.account.lost[Loss::SpoolCap as usize].records(), 7);
+    assert_eq!((process.account.unexplained, process.account.produced_records()), (0, 22));
+    assert!(process.damage.is_none(), "{:?}", process.damage);
+}
+
+/// Where one record is when its process was killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Whereabouts {
+    Spool,
+    Ring,
+    Both,
+    Lost,
+    Nowhere,
+}
+
+fn whereabouts() -> impl Strategy<Value = Whereabouts> {
+    use Whereabouts::{Both, Lost, Nowhere, Ring, Spool};
+    prop::sample::select(vec![Spool, Spool, Spool, Ring, Ring, Both, Lost, Nowhere])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn every_record_is_accounted_for(
+        one in prop::collection::vec(whereabouts(), 11),
+        two in prop::collection::vec(whereabouts(), 11),
+    ) {
+        let at = |thread: u32, number: u64| match number {
+            // What a thread made last is there, or nobody could know of what came before.
+            10 => Whereabouts::Ring,
+            _ if thread == 1 => one[number as usize],
+            _ => two[number as usize],
+        };
+        let mut r = records();
+        let everything: Vec<(u32, u64)> = r.all().map(|x| (x.0, x.1)).collect();
+        let count = |wanted: &[Whereabouts]| {
+            everything.iter().filter(|x| wanted.contains(&at(x.0, x.1))).count() as u64
+        };
+        r.lost = Counts { spans: count(&[Whereabouts::Lost]), ..Counts::default() };
+        let all: Vec<_> = r.all().collect();
+        let stored = by_thread(&all, |t, n| matches!(at(t, n), Whereabouts::Spool | Whereabouts::Both));
+        let rings = by_thread(&all, |t, n| matches!(at(t, n), Whereabouts::Ring | Whereabouts::Both));
+        let run = crashed(&r, &stored, &rings);
+        let account = &run.processes[0].account;
+        prop_assert_eq!(account.stored.records(), stored.len() as u64);
+        prop_assert_eq!(account.in_ring.records(), count(&[Whereabouts::Ring]));
+        prop_assert_eq!(account.lost_records(), count(&[Whereabouts::Lost]));
+        prop_assert_eq!(account.unexplained, count(&[Whereabouts::Nowhere]));
+        prop_assert_eq!(account.produced_records(), 22);
+        let there = count(&[Whereabouts::Spool, Whereabouts::Ring, Whereabouts::Both]);
+        let process = &run.processes[0];
+        let read = process.spans.len() + process.marks.len() + process.attrs.all().len();
+        prop_assert_eq!(read as u64, there);
+    }
 }
 
 #[test]

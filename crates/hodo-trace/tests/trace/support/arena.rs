@@ -2,7 +2,7 @@
 
 use super::{Numbered, Records};
 use hodo_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, Anchor, ArenaHeader, Counts, SLAB_BYTES, SLAB_HEADER_BYTES,
+    ARENA_MAGIC, ARENA_VERSION, Anchor, ArenaHeader, Counts, Loss, SLAB_BYTES, SLAB_HEADER_BYTES,
     SLAB_UNITS, SLAB_UNITS_AT, SlabHeader, THREAD_SLOTS_AT, ThreadHeader, slab_kind,
 };
 use hodo_format::record::{Span, Unit};
@@ -28,8 +28,9 @@ impl ArenaFile {
         for &thread in records.threads.keys() {
             let open: Vec<&Span> =
                 records.open.iter().filter(|s| s.id.thread() == thread).collect();
-            arena.thread(thread, &open, records.lost);
+            arena.thread(thread, &open);
         }
+        arena.lost(records);
         arena
     }
 
@@ -70,17 +71,12 @@ impl ArenaFile {
         self.put(at + SLAB_HEADER_BYTES, &bytes);
     }
 
-    fn thread(&mut self, thread: u32, open: &[&Span], lost: Counts) {
+    fn thread(&mut self, thread: u32, open: &[&Span]) {
         let at = self.slab(slab_kind::THREAD, thread, 0, 0);
         let header = at + SLAB_HEADER_BYTES;
         self.put(header + offset_of!(ThreadHeader, os_tid), &(100 + thread).to_le_bytes());
         let name = format!("thread-{thread}");
         self.put(header + offset_of!(ThreadHeader, name), name.as_bytes());
-        if thread == 1 {
-            let counts = [lost.spans, lost.marks, lost.attrs];
-            let bytes: Vec<u8> = counts.iter().flat_map(|c| c.to_le_bytes()).collect();
-            self.put(header + offset_of!(ThreadHeader, lost), &bytes);
-        }
         for (i, span) in open.iter().enumerate() {
             self.put(at + THREAD_SLOTS_AT + i * 64, Unit::bytes(&[span.to_unit()]));
         }
@@ -112,11 +108,24 @@ impl ArenaFile {
 
     /// What the process had counted as stored.
     pub fn stored(&mut self, counts: Counts) {
-        let bytes: Vec<u8> = [counts.spans, counts.marks, counts.attrs]
-            .iter()
-            .flat_map(|c| c.to_le_bytes())
-            .collect();
-        self.put(offset_of!(ArenaHeader, stored), &bytes);
+        self.counts(offset_of!(ArenaHeader, stored), counts);
+    }
+
+    /// Losses of the rings stand with the first thread, others in the header.
+    fn lost(&mut self, records: &Records) {
+        let first_thread = 2 * SLAB_BYTES + SLAB_HEADER_BYTES;
+        let at = match records.reason {
+            Loss::RingFull => first_thread + offset_of!(ThreadHeader, lost),
+            reason => offset_of!(ArenaHeader, lost) + reason as usize * size_of::<Counts>(),
+        };
+        if !records.threads.is_empty() {
+            self.counts(at, records.lost);
+        }
+    }
+
+    fn counts(&mut self, at: usize, counts: Counts) {
+        let words = [counts.spans, counts.marks, counts.attrs];
+        self.put(at, &words.iter().flat_map(|c| c.to_le_bytes()).collect::<Vec<u8>>());
     }
 
     pub fn write(&self, folder: &Path) {

@@ -75,6 +75,7 @@ pub struct Records {
     pub threads: BTreeMap<u32, Vec<Vec<Unit>>>,
     pub open: Vec<Span>,
     pub lost: Counts,
+    pub reason: Loss,
     /// Numbers a thread lost, left out when it is written.
     pub dropped: Vec<(u32, u64)>,
     next: BTreeMap<u32, u64>,
@@ -96,6 +97,7 @@ impl Records {
             threads: BTreeMap::new(),
             open: Vec::new(),
             lost: Counts::default(),
+            reason: Loss::RingFull,
             dropped: Vec::new(),
             next: BTreeMap::new(),
         }
@@ -243,7 +245,7 @@ impl Records {
         }
         if end {
             let mut lost = [Counts::default(); Loss::COUNT];
-            lost[Loss::RingFull as usize] = self.lost;
+            lost[self.reason as usize] = self.lost;
             let mut produced = stored;
             produced += self.lost;
             spool::end_frame(sequence, &Losses { produced, stored, lost }, &mut out);
