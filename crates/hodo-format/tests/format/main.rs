@@ -7,6 +7,7 @@ mod arena;
 mod arena_sample;
 mod collect;
 mod document;
+mod limits;
 mod made;
 mod round_trip;
 mod sample;
