@@ -76,7 +76,7 @@ pub mod __private {
     pub use crate::future::{in_fallible_scope, in_scope};
     pub use crate::handle::begin_with;
     pub use crate::mark::mark_with;
-    pub use crate::scope::open;
+    pub use crate::scope::{open, open_at};
     pub use crate::value::{LiteralValue, name_id, to_index};
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Scope;
 use crate::backend::{Site, is_on};
-use crate::scope::open;
+use crate::scope::open_at;
 
 static EPOCH: Site = Site::new("epoch");
 static BATCH: Site = Site::new("batch");
@@ -86,8 +86,8 @@ impl<I: Iterator> Loops<I> {
     /// The next item, with the time it takes inside the scope that is its own.
     fn recorded_next(&mut self) -> Option<I::Item> {
         let name = if self.kind == Kind::Epoch { &EPOCH } else { &BATCH };
-        let scope = open(name.id(), Some(self.next_index));
-        let wait = (self.kind == Kind::Batch).then(|| open(DATA_WAIT.id(), None));
+        let scope = open_at(name, Some(self.next_index));
+        let wait = (self.kind == Kind::Batch).then(|| open_at(&DATA_WAIT, None));
         let item = self.items.next();
         if item.is_some() {
             self.open = Some(scope);

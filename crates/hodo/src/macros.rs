@@ -4,7 +4,8 @@
 ///
 /// The name comes first, then `index`, then attributes. A name or text that is a literal is
 /// interned once for the place it stands at and costs a word after that; a name may also be any
-/// expression that is text. Keys are words or string literals.
+/// expression that is text. Keys are words or string literals. Two have a meaning: `tag` is shown
+/// next to the name, and a scope with `error` counts as failed.
 ///
 /// **Arguments are evaluated only while the recorder is on**, so a costly one is free when it is
 /// off; do not let the program depend on their side effects.
@@ -102,11 +103,22 @@ macro_rules! mark {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __open {
-    ($open:ident, $ty:ident, $name:literal, [], $($key:tt = $value:expr),*) => {{
-        let scope = $crate::__private::$open($crate::__name!($name), ::core::option::Option::None);
+    (open, $ty:ident, $name:literal, [], $($key:tt = $value:expr),*) => {{
+        static NAME: $crate::__private::Site = $crate::__private::Site::new($name);
+        let scope = $crate::__private::open_at(&NAME, ::core::option::Option::None);
         $crate::__set!(scope, $($key = $value),*);
         scope
     }};
+    (open, $ty:ident, $name:literal, [$index:expr], $($key:tt = $value:expr),*) => {
+        if $crate::__private::is_on() {
+            static NAME: $crate::__private::Site = $crate::__private::Site::new($name);
+            let scope = $crate::__private::open_at(&NAME, $crate::__private::to_index($index));
+            $crate::__set!(scope, $($key = $value),*);
+            scope
+        } else {
+            $crate::$ty::inert()
+        }
+    };
     ($open:ident, $ty:ident, $name:expr, [$($index:expr)?], $($key:tt = $value:expr),*) => {
         if $crate::__private::is_on() {
             let scope = $crate::__private::$open($crate::__name!($name), $crate::__index!($($index)?));

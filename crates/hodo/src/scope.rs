@@ -51,6 +51,12 @@ pub fn open(name: u32, index: Option<i64>) -> Scope {
     open_with(name, 0, index)
 }
 
+#[doc(hidden)]
+#[inline(always)]
+pub fn open_at(name: &backend::Site, index: Option<i64>) -> Scope {
+    Scope(backend::open_at(name, index))
+}
+
 #[inline(always)]
 pub(crate) fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
     Scope(backend::open_with(name, flags, index))

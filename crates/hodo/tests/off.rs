@@ -8,12 +8,14 @@ fn work(x: u64) -> u64 {
     (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
 
+/// The work alone.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub extern "C" fn hodo_off_test_plain(x: u64) -> u64 {
     work(x)
 }
 
+/// The work inside everything hodo has.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub extern "C" fn hodo_off_test_recorded(x: u64) -> u64 {

@@ -11,7 +11,7 @@ const AHEAD: usize = 2;
 /// What a read from the page cache and one from the disk cost.
 const WARM_READ: Duration = Duration::from_micros(1200);
 const COLD_READ: Duration = Duration::from_millis(25);
-const COLD_EVERY: u64 = 16;
+const COLD_EVERY: u64 = 17;
 
 /// The batches of one epoch, in order, from several threads.
 pub struct Loader {

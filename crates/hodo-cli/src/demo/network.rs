@@ -28,7 +28,7 @@ pub struct Activations(Vec<Matrix>);
 impl Network {
     pub fn new(seed: u64) -> Self {
         let random = &mut Random::new(!seed);
-        let sizes = [FEATURES, 96, 48, CLASSES];
+        let sizes = [FEATURES, 192, 128, CLASSES];
         let layers = sizes.windows(2).map(|pair| Layer::new(pair[0], pair[1], random)).collect();
         Network { layers }
     }

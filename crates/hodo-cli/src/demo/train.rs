@@ -1,9 +1,9 @@
 //! The training loop.
 
-use super::{Options, checkpoint, evaluate};
 use super::data::{BATCH_ROWS, Data};
 use super::loader::Loader;
 use super::network::Network;
+use super::{Options, checkpoint, evaluate};
 use std::time::Instant;
 
 const BATCHES_PER_EPOCH: u64 = 96;

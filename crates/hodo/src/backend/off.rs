@@ -118,6 +118,10 @@ pub fn intern(_text: &str) -> u32 {
     0
 }
 #[inline(always)]
+pub fn open_at(_name: &Site, _index: Option<i64>) -> Scope {
+    Scope::inert()
+}
+#[inline(always)]
 pub fn open_with(_name: u32, _flags: u16, _index: Option<i64>) -> Scope {
     Scope::inert()
 }

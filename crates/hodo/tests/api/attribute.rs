@@ -16,9 +16,9 @@ fn named(shard: usize, path: &str) -> usize {
 }
 
 #[hodo::scoped(big = items.len() > 1)]
-fn generic<'a, T: Debug + Clone, const N: usize>(items: &'a [T; N]) -> impl Iterator<Item = T> + 'a
+fn generic<'a, T, const N: usize>(items: &'a [T; N]) -> impl Iterator<Item = T> + 'a
 where
-    T: PartialEq,
+    T: Debug + Clone,
 {
     items.iter().cloned()
 }

@@ -70,8 +70,10 @@ impl<'a> Printer<'a> {
         let attrs = span.attrs().iter();
         let mut pairs: Vec<_> =
             attrs.map(|a| format!("{}={}", names.text(a.key), a.value.display(names))).collect();
-        // The recorder promises no order among attributes that are set together.
+        // The recorder promises no order among attributes that are set together, and tells a panic
+        // by this attribute or by the flag, which the trace unites.
         pairs.sort();
+        pairs.retain(|pair| pair != "error=panic");
         if !pairs.is_empty() {
             write!(text, " {{{}}}", pairs.join(", ")).unwrap();
         }

@@ -7,7 +7,7 @@ fn every_sort_of_value() {
         hodo::scope!("whole", a = i8::MIN, b = u16::MAX, c = i64::MIN, d = -1, e = 7_usize).close();
         hodo::scope!("large", max = i64::MAX as u64, above = u64::MAX).close();
         hodo::scope!("float", half = 0.5_f32, nan = f64::NAN, inf = -f64::INFINITY).close();
-        hodo::scope!("bool", yes = true, no = !true).close();
+        hodo::scope!("bool", yes = true, no = 1 > 2).close();
         hodo::scope!("text", a = "literal", b = String::from("owned"), c = Cow::from("cow"))
             .close();
         hodo::scope!("char", c = 'x').close();
