@@ -68,7 +68,7 @@ fn read(summary: &RunSummary) -> Option<Read> {
     Some(Read {
         duration_ns: last.saturating_sub(run.info.start_ns),
         spans: run.span_count() as u64,
-        lost: sum.lost_records() + sum.unexplained,
+        lost: sum.lost_records() + sum.unexplained(),
     })
 }
 

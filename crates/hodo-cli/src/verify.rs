@@ -5,87 +5,65 @@ use crate::output::{self, Outcome};
 use crate::runs;
 use crate::term::style::{self, DIM, GOOD, HOT, STRONG};
 use crate::term::{number, text};
-use hodo_trace::{Counts, Loss, Process, Run};
+use hodo_trace::{Account, Loss, Process, Run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
 /// Where the records of one or more processes went.
-#[derive(Clone, Debug, Default)]
-pub struct Sum {
-    produced: Counts,
-    stored: Counts,
-    in_ring: Counts,
-    lost: [Counts; Loss::COUNT],
-    /// Records neither read nor counted as lost.
-    pub unexplained: u64,
-}
+pub struct Sum(Account);
 
 impl Sum {
     /// Adds the accounts up.
     pub fn of(processes: &[Process]) -> Sum {
-        let mut sum = Sum::default();
+        let mut sum = Account::default();
         for account in processes.iter().map(|p| &p.account) {
             sum.produced += account.produced;
             sum.stored += account.stored;
             sum.in_ring += account.in_ring;
-            sum.unexplained += account.unexplained;
             sum.lost.iter_mut().zip(account.lost).for_each(|(to, from)| *to += from);
+            sum.unexplained += account.unexplained;
+            sum.newer += account.newer;
+            sum.depth_dropped += account.depth_dropped;
         }
-        sum
+        Sum(sum)
     }
 
     /// Records lost for a counted reason.
     pub fn lost_records(&self) -> u64 {
-        self.lost.iter().map(Counts::records).sum()
+        self.0.lost_records()
     }
 
-    /// Records made; of the unexplained nobody may have said of which sort they were.
-    pub fn produced_records(&self) -> u64 {
-        let read = self.stored.records() + self.in_ring.records();
-        read + self.lost_records() + self.unexplained
+    /// Records neither read nor counted as lost.
+    pub fn unexplained(&self) -> u64 {
+        self.0.unexplained
     }
 
-    /// `12 645 produced = 12 000 stored + 600 in the rings + 45 lost (ring full)`.
+    /// `12 645 produced = 12 000 stored + 600 read from the rings + 45 lost (why)`.
     pub fn equation(&self) -> String {
+        let account = &self.0;
         let count = |n: u64| number::count(n);
-        let mut out = format!(
-            "{} produced = {} stored",
-            count(self.produced_records()),
-            count(self.stored.records())
-        );
-        if self.in_ring.records() > 0 {
-            out += &format!(" + {} read from the rings", count(self.in_ring.records()));
+        let stored = count(account.stored.records());
+        let mut out = format!("{} produced = {stored} stored", count(account.produced_records()));
+        if account.in_ring.records() > 0 {
+            out += &format!(" + {} read from the rings", count(account.in_ring.records()));
         }
-        for (reason, lost) in Loss::ALL.iter().zip(&self.lost).filter(|(_, l)| l.records() > 0) {
+        for (reason, lost) in Loss::ALL.iter().zip(&account.lost).filter(|(_, l)| l.records() > 0) {
             out += &format!(" + {} lost ({})", count(lost.records()), why(*reason));
         }
-        if self.unexplained > 0 {
-            out += &format!(" + {} unexplained", count(self.unexplained));
+        if account.unexplained > 0 {
+            out += &format!(" + {} unexplained", count(account.unexplained));
         }
         out
     }
 
     /// The same as JSON.
     pub fn document(&self) -> Value {
-        let lost: serde_json::Map<String, Value> = Loss::ALL
-            .iter()
-            .zip(&self.lost)
-            .map(|(r, l)| (r.name().to_owned(), counts(l)))
-            .collect();
-        json!({
-            "produced": counts(&self.produced),
-            "stored": counts(&self.stored),
-            "in_ring": counts(&self.in_ring),
-            "lost": lost,
-            "lost_records": self.lost_records(),
-            "unexplained": self.unexplained,
-        })
+        let mut account = json!(self.0);
+        account["produced_records"] = json!(self.0.produced_records());
+        account["lost_records"] = json!(self.0.lost_records());
+        account
     }
-}
-
-fn counts(c: &Counts) -> Value {
-    json!({"spans": c.spans, "marks": c.marks, "attrs": c.attrs, "records": c.records()})
 }
 
 /// A reason in words.
@@ -169,6 +147,7 @@ fn line(process: &Process) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hodo_trace::Counts;
 
     fn spans(n: u64) -> Counts {
         Counts { spans: n, ..Counts::default() }
@@ -176,18 +155,17 @@ mod tests {
 
     #[test]
     fn the_equation_names_every_part_that_is_not_zero() {
-        let mut sum = Sum { produced: spans(10), stored: spans(10), ..Sum::default() };
-        assert_eq!(sum.equation(), "10 produced = 10 stored");
-        sum = Sum {
-            produced: spans(1_010),
+        let whole = Account { produced: spans(10), stored: spans(10), ..Account::default() };
+        assert_eq!(Sum(whole).equation(), "10 produced = 10 stored");
+        let mut account = Account {
             stored: spans(1_000),
             in_ring: spans(4),
             unexplained: 1,
-            ..sum
+            ..Account::default()
         };
-        sum.lost[Loss::SpoolCap as usize] = spans(5);
+        account.lost[Loss::SpoolCap as usize] = spans(5);
         assert_eq!(
-            sum.equation(),
+            Sum(account).equation(),
             "1 010 produced = 1 000 stored + 4 read from the rings \
              + 5 lost (oldest removed to stay under the size cap) + 1 unexplained"
         );

@@ -47,24 +47,12 @@ fn top(view: &View<'_>, sort: FlatSort) -> Value {
 
 /// A process with its threads and where its records went.
 fn process(process: &Process) -> Value {
-    let threads: Vec<Value> = process
-        .threads
-        .iter()
-        .map(|t| {
-            json!({
-                "number": t.number, "os_tid": t.os_tid, "name": t.name,
-                "depth_dropped": t.depth_dropped, "out_of_order": t.out_of_order,
-                "double_closed": t.double_closed, "wrong_thread": t.wrong_thread,
-                "cpu_syscalls": t.cpu_syscalls,
-            })
-        })
-        .collect();
     json!({
         "info": process.info,
         "state": process.state,
         "spans": process.spans.len(),
         "marks": process.marks.len(),
-        "threads": threads,
+        "threads": process.threads,
         "records": verify::Sum::of(std::slice::from_ref(process)).document(),
         "damage": verify::damage(process),
     })

@@ -32,7 +32,7 @@ fn lines((style, sign, words): &Note, width: usize) -> String {
 /// `nothing lost: 12 produced = 12 stored`, or what is missing and why.
 fn equation(processes: &[Process]) -> Note {
     let sum = verify::Sum::of(processes);
-    let (style, sign, what) = match (sum.unexplained, sum.lost_records()) {
+    let (style, sign, what) = match (sum.unexplained(), sum.lost_records()) {
         (0, 0) => (GOOD, "✓", "nothing lost".to_owned()),
         (0, lost) => (HOT, "✗", format!("{} lost", text::plural(lost, "record"))),
         (gap, _) => (HOT, "✗", format!("{} missing without a reason", text::plural(gap, "record"))),

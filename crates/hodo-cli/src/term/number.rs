@@ -92,11 +92,13 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A share of one as a percentage: `62%`, `4.1%`, `<0.1%`.
+/// A share of one as a percentage, in at most five cells: `62%`, `4.1%`, `<0.1%`, `>999%`.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if !value.is_finite() {
         String::new()
+    } else if value >= 999.5 {
+        ">999%".to_owned()
     } else if value >= 9.95 || value == 0.0 {
         format!("{value:.0}%")
     } else if value < 0.05 {
@@ -186,6 +188,7 @@ mod tests {
         assert_eq!(percent(0.0001), "<0.1%");
         assert_eq!(percent(0.0414), "4.1%");
         assert_eq!(percent(0.9951), "100%");
+        assert_eq!(percent(44.0e6), ">999%");
         assert_eq!(bytes(512), "512 B");
         assert_eq!(bytes(1_572_864), "1.50 MiB");
         assert_eq!(digits(f64::NAN), "NaN");

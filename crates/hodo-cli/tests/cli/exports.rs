@@ -43,8 +43,9 @@ fn perfetto_shows_the_same_tree() {
 #[test]
 fn perfetto_keeps_processes_of_several_hosts_apart() {
     let dir = Folder::new();
-    let (mut first, mut second) = (samples::training(100), samples::crossing(200));
+    let (mut first, mut second) = (samples::training(100), samples::crossing(100));
     (first.rank, second.rank) = (Some(0), Some(1));
+    second.host = 1;
     made::write(dir.path(), ID, &[&first, &second]);
     same_tree(&dir);
 }

@@ -44,6 +44,8 @@ impl Drop for Folder {
 pub struct Made {
     pub pid: u32,
     pub rank: Option<u32>,
+    /// Tells processes with the same pid on different hosts apart.
+    pub host: u32,
     /// Records said to be produced beyond those that are written.
     pub lost: [Counts; Loss::COUNT],
     /// Whether the recorder shut down.
@@ -96,6 +98,7 @@ impl Made {
         Made {
             pid,
             rank: None,
+            host: 0,
             lost: Default::default(),
             ended: true,
             names: Vec::new(),
@@ -208,7 +211,7 @@ impl Made {
     }
 
     fn write(&self, run: &Path) {
-        let process = 0xabcd_0000_0000_0000 + u64::from(self.pid);
+        let process = 0xabcd_0000_0000_0000 + u64::from(self.host * 0x10000 + self.pid);
         let folder = run.join(format!("p{}-{:08x}", self.pid, process as u32));
         fs::create_dir_all(&folder).unwrap();
         let rank = self.rank.map_or("null".to_owned(), |r| r.to_string());
