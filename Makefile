@@ -29,6 +29,8 @@ build: ## Build the `hodo` command for daily use
 .PHONY: test
 test: $(CACHE)/venv/.ready ## Everything that must hold: unit, documentation and whole-program tests
 	@cargo test --locked --workspace --doc --quiet
+	@cargo test --locked --quiet -p hodo --features tracing,log
+	@cargo test --locked --quiet -p hodo --profile demo --features off --test off
 	@if cargo nextest --version >/dev/null 2>&1; then
 	  cargo nextest run --locked --workspace --no-fail-fast
 	else
