@@ -12,9 +12,10 @@ import json
 import sys
 from collections import Counter, defaultdict
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
-CLEARED = 1
+# What the report calls a scope whose record is lost but whose children are there.
+LOST = "(lost scope)"
 
 
 def refuse(why):
@@ -98,23 +99,38 @@ def read(path):
     return tracks, slices, counters, instants
 
 
-def path_of(scope, by_id):
+def path_of(scope, by_id, sequences):
+    """Names from the outermost scope; a process hangs under the scope that started it."""
     names = []
     while scope is not None:
         names.append(scope.name)
         above = scope.notes.get("hodo.parent_id")
-        scope = scope.parent if above is None else by_id.get((scope.sequence, above))
+        if above is None:
+            scope = scope.parent
+            continue
+        process = scope.notes.get("hodo.parent_process")
+        sequence = scope.sequence if process is None else sequences.get(process)
+        scope = by_id.get((sequence, above))
+        if scope is None and process is None:
+            names.append(LOST)
     return tuple(reversed(names))
 
 
-def totals(slices):
+def sequences_of(tracks):
+    """Packet sequences by the random id of their process, which stands in the track's labels."""
+    labels = {t.uuid: t.process.process_labels for t in tracks.values() if t.HasField("process")}
+    ids = (label.removeprefix("hodo ") for uuid in sorted(labels) for label in labels[uuid] if label.startswith("hodo "))
+    return {int(process, 16): at + 1 for at, process in enumerate(ids)}
+
+
+def totals(slices, sequences):
     """Count, nanoseconds, failed and open by path."""
     by_id = {(s.sequence, s.id): s for s in slices}
     if len(by_id) != len(slices):
         refuse("two slices have the same scope id")
     result = defaultdict(lambda: [0, 0, 0, 0])
     for scope in slices:
-        entry = result[path_of(scope, by_id)]
+        entry = result[path_of(scope, by_id, sequences)]
         entry[0] += 1
         entry[1] += scope.end - scope.start
         entry[2] += scope.notes.get("failed", False)
@@ -123,7 +139,7 @@ def totals(slices):
 
 
 def compare(report, found):
-    wanted = {tuple(n["path"]): n for n in report["nodes"]}
+    wanted = {tuple(n["path"]): n for n in report["nodes"] if n["kind"] == "scope"}
     if set(wanted) != set(found):
         refuse(f"paths differ: only in the report {set(wanted) - set(found)}, only in the trace {set(found) - set(wanted)}")
     for path, node in wanted.items():
@@ -154,7 +170,7 @@ def main():
     tracks, slices, counters, instants = read(trace)
     if len(slices) != report["spans"]:
         refuse(f"{len(slices)} slices for {report['spans']} scopes")
-    compare(report, totals(slices))
+    compare(report, totals(slices, sequences_of(tracks)))
     check_tracks(report, tracks)
     marks = sum(p["marks"] for p in report["processes"])
     if sum(counters.values()) + sum(instants.values()) != marks:

@@ -190,11 +190,14 @@ fn args(span: &SpanView<'_>, parent: Option<u64>) -> Map<String, Json> {
         args.insert(key, plain(&attr.value, span.process));
     }
     args.insert("hodo.scope_id".into(), json!(span.full_id()));
-    if let Some(parent) = parent.filter(|&p| p != 0) {
-        args.insert(
-            "hodo.parent_id".into(),
-            json!(format!("{:016x}{parent:016x}", span.process.process)),
-        );
+    let started_in = || timeline::started_in(span.process);
+    let above = match parent {
+        Some(0) => started_in(),
+        Some(parent) => Some((span.process.process, parent)),
+        None => None,
+    };
+    if let Some((process, scope)) = above {
+        args.insert("hodo.parent_id".into(), json!(format!("{process:016x}{scope:016x}")));
     }
     if let Some(index) = span.index() {
         args.insert("index".into(), json!(index));

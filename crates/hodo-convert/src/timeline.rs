@@ -108,3 +108,11 @@ pub fn process_name(run: &Run, process: &Process) -> String {
         None => app.to_owned(),
     }
 }
+
+/// The scope that an outermost scope of `process` belongs to: the one that started the process,
+/// by the process's half of its id and its own.
+pub fn started_in(process: &Process) -> Option<(u64, u64)> {
+    let link = process.info.parent.as_ref()?;
+    let word = |hex: &str| u64::from_str_radix(hex, 16).ok();
+    Some((word(&link.process)?, word(&link.span)?))
+}

@@ -1,8 +1,9 @@
 //! Exports, read back by other people's parsers.
 
-use crate::made::{self, Folder, Made};
+use crate::made::{self, Folder, Made, Scope};
 use crate::program::{ID, folder, stdout};
 use crate::samples;
+use hodo_format::record::SpanId;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
@@ -47,6 +48,29 @@ fn perfetto_keeps_processes_of_several_hosts_apart() {
     (first.rank, second.rank) = (Some(0), Some(1));
     second.host = 1;
     made::write(dir.path(), ID, &[&first, &second]);
+    same_tree(&dir);
+}
+
+#[test]
+fn perfetto_ties_a_process_to_the_scope_that_started_it() {
+    let dir = Folder::new();
+    let first = samples::training(100);
+    let mut worker = samples::crossing(200);
+    worker.parent = Some((first.process(), SpanId::new(1, 1)));
+    made::write(dir.path(), ID, &[&first, &worker]);
+    assert!(stdout(dir.path(), &["report"]).contains("└─ serve"));
+    same_tree(&dir);
+}
+
+#[test]
+fn perfetto_keeps_scopes_whose_parent_is_lost() {
+    let mut run = Made::new(100);
+    let gone = run.open(1);
+    let kept = run.open(1);
+    run.span(Scope::new("inside", kept, 20, 30));
+    run.close(kept, Scope::new("kept", gone, 10, 40));
+    let dir = folder(&run);
+    assert!(stdout(dir.path(), &["report"]).contains("(lost scope)"));
     same_tree(&dir);
 }
 

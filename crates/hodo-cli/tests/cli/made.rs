@@ -46,6 +46,8 @@ pub struct Made {
     pub rank: Option<u32>,
     /// Tells processes with the same pid on different hosts apart.
     pub host: u32,
+    /// The scope that started it: the id of its process, and its own.
+    pub parent: Option<(u64, SpanId)>,
     /// Records said to be produced beyond those that are written.
     pub lost: [Counts; Loss::COUNT],
     /// Whether the recorder shut down.
@@ -99,6 +101,7 @@ impl Made {
             pid,
             rank: None,
             host: 0,
+            parent: None,
             lost: Default::default(),
             ended: true,
             names: Vec::new(),
@@ -210,14 +213,22 @@ impl Made {
         self.push(span.thread(), &units_of(&bytes));
     }
 
+    /// The random half of its ids.
+    pub fn process(&self) -> u64 {
+        0xabcd_0000_0000_0000 + u64::from(self.host * 0x10000 + self.pid)
+    }
+
     fn write(&self, run: &Path) {
-        let process = 0xabcd_0000_0000_0000 + u64::from(self.host * 0x10000 + self.pid);
+        let process = self.process();
+        let parent = self.parent.map_or("null".to_owned(), |(process, span)| {
+            format!(r#"{{"process":"{process:016x}","span":"{:016x}"}}"#, span.0)
+        });
         let folder = run.join(format!("p{}-{:08x}", self.pid, process as u32));
         fs::create_dir_all(&folder).unwrap();
         let rank = self.rank.map_or("null".to_owned(), |r| r.to_string());
         let info = format!(
             r#"{{"format":1,"process":"{process:016x}","pid":{},"parent_pid":1,"host":"box","argv":["train","--fast"],
-            "rank":{rank},"local_rank":null,"world_size":null,"start_ns":{WALL_NS},"clock":"counter","arena":"arena","parent":null}}"#,
+            "rank":{rank},"local_rank":null,"world_size":null,"start_ns":{WALL_NS},"clock":"counter","arena":"arena","parent":{parent}}}"#,
             self.pid
         );
         fs::write(folder.join("process.json"), info).unwrap();

@@ -111,9 +111,7 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         place: Place,
     ) -> Vec<DebugAnnotation> {
         let mut all = vec![self.own(Own::ScopeId, AnnotationValue::Pointer(item.id))];
-        if item.parent != 0 && !place.under_parent {
-            all.push(self.own(Own::ParentId, AnnotationValue::Pointer(item.parent)));
-        }
+        all.extend(self.parent(item, place));
         if let Some(index) = span.index() {
             all.push(self.own(Own::Index, AnnotationValue::Int(index)));
         }
@@ -134,6 +132,21 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
             all.push(DebugAnnotation { name_iid, value: Some(self.value(&attr.value)) });
         }
         all
+    }
+
+    /// Where the parent is, unless the scope is drawn inside it.
+    fn parent(&mut self, item: &Item, place: Place) -> Vec<DebugAnnotation> {
+        if item.parent != 0 && place.under_parent {
+            return Vec::new();
+        }
+        if item.parent != 0 {
+            return vec![self.own(Own::ParentId, AnnotationValue::Pointer(item.parent))];
+        }
+        let Some((process, scope)) = timeline::started_in(self.process) else { return Vec::new() };
+        vec![
+            self.own(Own::ParentId, AnnotationValue::Pointer(scope)),
+            self.own(Own::ParentProcess, AnnotationValue::Pointer(process)),
+        ]
     }
 
     fn own(&mut self, own: Own, value: AnnotationValue) -> DebugAnnotation {

@@ -12,6 +12,8 @@ pub enum Own {
     ScopeId = 1,
     /// Its parent's, where it is not drawn inside it.
     ParentId,
+    /// The process its parent belongs to, where that is another one.
+    ParentProcess,
     /// The user's index.
     Index,
     /// CPU time.
@@ -29,12 +31,13 @@ pub enum Own {
 }
 
 impl Own {
-    const COUNT: u64 = 9;
+    const COUNT: u64 = 10;
 
     fn text(self) -> &'static str {
         match self {
             Own::ScopeId => "hodo.scope_id",
             Own::ParentId => "hodo.parent_id",
+            Own::ParentProcess => "hodo.parent_process",
             Own::Index => "index",
             Own::CpuNs => "cpu_ns",
             Own::CpuMissing => "cpu_not_captured",

@@ -106,7 +106,8 @@ impl<'a> Tracks<'a> {
             ProcessState::Unknown => "state unknown",
         };
         let host = process.info.host.clone();
-        let labels = [host, format!("pid {}", process.info.pid), state.to_owned()];
+        let id = format!("hodo {:016x}", process.process);
+        let labels = [host, format!("pid {}", process.info.pid), state.to_owned(), id];
         let descriptor = ProcessDescriptor {
             pid: Some(self.pids[at] as i32),
             cmdline: process.info.argv.clone(),
