@@ -81,6 +81,7 @@ struct Worker {
     sequence: u64,
     number: u64,
     epoch: u64,
+    epoch_start: u64,
     batch: i64,
     seed: u64,
     units: Vec<Unit>,
@@ -94,6 +95,7 @@ impl Worker {
             sequence: 0,
             number: 0,
             epoch: 0,
+            epoch_start: 1_000_000,
             batch: 0,
             seed: u64::from(thread) * 7919 + 1,
             units: Vec::new(),
@@ -159,10 +161,14 @@ impl Worker {
         self.close(2, batch, self.epoch, start, Some(self.batch));
         self.batch += 1;
         if self.batch % 1000 == 0 {
-            let start = self.now.saturating_sub(1);
-            self.close(1, self.epoch, 0, start, None);
-            self.epoch = self.open();
+            self.close_epoch();
         }
+    }
+
+    fn close_epoch(&mut self) {
+        self.close(1, self.epoch, 0, self.epoch_start, None);
+        self.epoch_start = self.now;
+        self.epoch = self.open();
     }
 }
 
@@ -201,6 +207,10 @@ fn make(dir: &Path, spans: u64) -> Outcome {
             spool = std::fs::File::create(folder.join(format!("spool-{files:06}.hodo")))?;
             spool.write_all(&spool::file_header(PROCESS, files as u32))?;
         }
+    }
+    for worker in &mut workers {
+        worker.close_epoch();
+        made += encoder.push(worker.thread, worker.number, &worker.units);
     }
     encoder.finish(sequence, &mut out);
     spool.write_all(&out)?;
