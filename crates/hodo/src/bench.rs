@@ -10,7 +10,7 @@ use std::time::Instant;
 
 static ITERATION: Site = Site::new("iteration");
 
-/// A benchmark loop being set up; see [`bench`].
+/// A benchmark loop being set up; see [`bench()`].
 ///
 /// Run it with [`run`](Bench::run), or as a `for` loop over the index of each iteration.
 #[derive(Clone, Debug)]
@@ -118,6 +118,12 @@ impl IntoIterator for Bench {
 }
 
 /// The passes of a benchmark loop, by index; warm-up passes are negative.
+///
+/// ```
+/// let mut passes = hodo::bench("step").repeat(2).warmup(1).into_iter();
+/// assert_eq!(passes.len(), 3);
+/// assert_eq!(passes.next(), Some(-1));
+/// ```
 pub struct Iterations {
     bench: Bench,
     next_index: i64,

@@ -156,6 +156,12 @@ impl Link {
     }
 
     /// A link to no scope: what opens while it is attached has no parent.
+    ///
+    /// ```
+    /// let _s = hodo::scope!("request");
+    /// let _apart = hodo::Link::none().attach();
+    /// let _s = hodo::scope!("housekeeping"); // not a child of `request`
+    /// ```
     pub fn none() -> Link {
         Link(backend::Link::NONE)
     }

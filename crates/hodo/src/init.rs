@@ -7,6 +7,13 @@ use std::time::Duration;
 /// The recorder is on while this lives; dropping it writes what is left and closes the run.
 ///
 /// Nothing is lost without it: a process that ends any other way leaves a readable run too.
+///
+/// ```
+/// let hodo = hodo::init(hodo::Config { enabled: false, ..hodo::Config::default() });
+/// println!("{:?}", hodo.started());
+/// drop(hodo); // or the end of `main`
+/// assert!(!hodo::is_on());
+/// ```
 #[must_use = "recording stops when this is dropped: bind it, `let _hodo = hodo::init(..)`"]
 pub struct Recording {
     started: Started,
@@ -57,6 +64,10 @@ impl Drop for Recording {
 }
 
 /// Whether scopes are being recorded.
+///
+/// ```
+/// assert!(!hodo::is_on()); // nobody called `init`
+/// ```
 #[inline(always)]
 pub fn is_on() -> bool {
     backend::is_on()

@@ -24,7 +24,7 @@
 //! | work that begins here and ends there | [`begin!`], [`begin()`] |
 //! | a value | [`mark!`] |
 //! | a training loop | [`epochs`], [`batches`] |
-//! | a benchmark | [`bench`] |
+//! | a benchmark | [`bench()`] |
 //! | children on another thread | [`Handle::attach`], [`Link`], [`mod@thread`] |
 //!
 //! Before [`init`] every one of these is inert and costs about a nanosecond. With the feature

@@ -14,6 +14,13 @@ static DATA_WAIT: Site = Site::new("data_wait");
 /// asked for or the adaptor is dropped, so the loop's body is inside it. `break` and `return`
 /// close it, a panic marks it as failed. N items make N scopes; items passed over by `nth` or
 /// `skip` get theirs too.
+///
+/// ```
+/// let mut batches = hodo::batches(["a", "b"]);
+/// assert_eq!(batches.next(), Some("a")); // `batch` 0 is open
+/// assert_eq!(batches.next(), Some("b")); // `batch` 0 is closed, `batch` 1 open
+/// drop(batches);
+/// ```
 pub struct Loops<I> {
     items: I,
     kind: Kind,

@@ -21,7 +21,11 @@
 /// }
 /// ```
 ///
-/// Bind it to a name: `let _ = scope!("x")` closes at once.
+/// Bind it to a name: `let _ = scope!("x")` closes at once. An `index` in another place is refused:
+///
+/// ```compile_fail
+/// let _s = hodo::scope!("forward", variant = "beam", index = 3);
+/// ```
 #[macro_export]
 macro_rules! scope {
     ($name:expr $(,)?) => {
@@ -104,15 +108,14 @@ macro_rules! mark {
 #[macro_export]
 macro_rules! __open {
     (open, $ty:ident, $name:literal, [], $($key:tt = $value:expr),*) => {{
-        static NAME: $crate::__private::Site = $crate::__private::Site::new($name);
-        let scope = $crate::__private::open_at(&NAME, ::core::option::Option::None);
+        let scope = $crate::__private::open_at($crate::__site!($name), ::core::option::Option::None);
         $crate::__set!(scope, $($key = $value),*);
         scope
     }};
     (open, $ty:ident, $name:literal, [$index:expr], $($key:tt = $value:expr),*) => {
         if $crate::__private::is_on() {
-            static NAME: $crate::__private::Site = $crate::__private::Site::new($name);
-            let scope = $crate::__private::open_at(&NAME, $crate::__private::to_index($index));
+            let index = $crate::__private::to_index($index);
+            let scope = $crate::__private::open_at($crate::__site!($name), index);
             $crate::__set!(scope, $($key = $value),*);
             scope
         } else {
@@ -144,13 +147,23 @@ macro_rules! __mark {
     };
 }
 
+// A block of its own: a static is no local variable, so it would hide one of the user's that has the
+// same name from the expressions around it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __site {
+    ($text:expr) => {{
+        static SITE: $crate::__private::Site = $crate::__private::Site::new($text);
+        &SITE
+    }};
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __name {
-    ($name:literal) => {{
-        static NAME: $crate::__private::Site = $crate::__private::Site::new($name);
-        NAME.id()
-    }};
+    ($name:literal) => {
+        $crate::__site!($name).id()
+    };
     ($name:expr) => {
         $crate::__private::name_id(&$name)
     };
@@ -163,15 +176,11 @@ macro_rules! __key {
         compile_error!("`index` stands right after the name: scope!(\"name\", index = i, ...)")
     };
     ($key:ident) => {
-        $crate::__key!(@ stringify!($key))
+        $crate::__site!(stringify!($key)).id()
     };
     ($key:literal) => {
-        $crate::__key!(@ $key)
+        $crate::__site!($key).id()
     };
-    (@ $key:expr) => {{
-        static KEY: $crate::__private::Site = $crate::__private::Site::new($key);
-        KEY.id()
-    }};
 }
 
 #[doc(hidden)]
@@ -188,10 +197,9 @@ macro_rules! __index {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __value {
-    ($value:literal) => {{
-        static TEXT: $crate::__private::Site = $crate::__private::Site::new(concat!($value));
-        $crate::__private::LiteralValue::literal_value($value, &TEXT)
-    }};
+    ($value:literal) => {
+        $crate::__private::LiteralValue::literal_value($value, $crate::__site!(concat!($value)))
+    };
     ($value:expr) => {
         $crate::ToValue::to_value(&$value)
     };

@@ -1,9 +1,14 @@
 //! The times of a benchmark loop in a few numbers.
 
-/// The times of the measured iterations of a [`bench`](crate::bench), in nanoseconds.
+/// The times of the measured iterations of a [`bench()`](crate::bench), in nanoseconds.
 ///
 /// Numbers that need more iterations than there were are NaN: all of them after none, the
 /// confidence interval after one.
+///
+/// ```
+/// let times = hodo::bench("sum").repeat(30).run(|| (0..1000_u64).sum::<u64>());
+/// println!("{:.0} ± {:.0} ns", times.mean_ns, times.ci95_ns);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {

@@ -126,7 +126,7 @@ fn a_panic_of_the_source_fails_the_wait() {
 
 #[test]
 fn an_adaptor_is_the_iterator_it_wraps() {
-    let items = vec![1, 2, 3];
+    let items = [1, 2, 3];
     let mut adaptor = items.iter().hodo_batches();
     assert_eq!((adaptor.len(), adaptor.size_hint()), (3, (3, Some(3))));
     assert_eq!(adaptor.next(), Some(&1));

@@ -8,6 +8,7 @@ mod bench;
 mod depth;
 mod futures;
 mod handles;
+mod init;
 mod loops;
 mod scopes;
 mod support;

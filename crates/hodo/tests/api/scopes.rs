@@ -195,3 +195,24 @@ fn borrowed_values_stay_with_the_caller() {
     assert_eq!(tree, "\nread {first=x, path=a/b}\n");
     assert_eq!(lines, ["x", "a/b"]);
 }
+
+#[test]
+fn names_inside_the_macros_hide_none_of_the_users() {
+    const NAME: u32 = 1;
+    static SITE: i64 = 2;
+    let (scope, index, handle) = (3, 4, 5);
+    let tree = tree_of(|| {
+        let s = hodo::scope!("a", index = SITE, name = NAME, scope = scope, i = index);
+        hodo::set!(s, handle = handle, site = SITE);
+        hodo::mark!("m", NAME);
+        hodo::begin!("b", index = index, site = SITE).end();
+    });
+    assert_eq!(
+        tree,
+        "
+a[2] {handle=5, i=4, name=1, scope=3, site=2}
+  * m = 1
+  b[4] {site=2}
+"
+    );
+}
