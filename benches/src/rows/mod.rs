@@ -3,6 +3,7 @@
 pub mod fastrace;
 pub mod floors;
 pub mod opentelemetry;
+pub mod ours;
 pub mod perfetto;
 pub mod puffin;
 pub mod tracing;
@@ -14,11 +15,23 @@ use crate::measure::Row;
 pub type Entry = (&'static str, fn() -> Row);
 
 /// The floors below any recorder.
-pub const FLOORS: &[Entry] = &[
-    ("empty", floors::empty_row),
-    ("clock", floors::clock_row),
-    ("store", floors::store_row),
+pub const FLOORS: &[Entry] =
+    &[("empty", floors::empty_row), ("clock", floors::clock_row), ("store", floors::store_row)];
+
+/// hodo before it is started; no other row of hodo may be set up earlier.
+pub const NOT_STARTED: &[Entry] = &[("not-started", ours::not_started)];
+
+/// hodo while it records.
+pub const OURS: &[Entry] = &[
+    ("hodo", ours::on),
+    ("attributes", ours::attributes),
+    ("mark", ours::mark),
+    ("runtime-name", ours::runtime_name),
 ];
+
+/// hodo in places that should not matter.
+pub const PLACES: &[Entry] =
+    &[("depth-8", ours::depth_8), ("depth-63", ours::depth_63), ("siblings", ours::siblings)];
 
 /// The other recorders.
 pub const PEERS: &[Entry] = &[
@@ -29,3 +42,6 @@ pub const PEERS: &[Entry] = &[
     ("perfetto", perfetto::row),
     ("opentelemetry", opentelemetry::row),
 ];
+
+/// Every row.
+pub const ALL: &[&[Entry]] = &[FLOORS, NOT_STARTED, OURS, PLACES, PEERS];
