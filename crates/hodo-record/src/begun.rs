@@ -64,7 +64,7 @@ impl Handle {
 
     /// A reference to it, to attach elsewhere.
     pub fn link(&self) -> Link {
-        Link { begun: Begun { slot: std::ptr::null_mut(), ..self.begun } }
+        Link { begun: self.begun }
     }
 
     /// Makes it the current scope of this thread until the guard is dropped.
@@ -94,7 +94,7 @@ pub struct Link {
     begun: Begun,
 }
 
-// SAFETY: a link is an id and a depth; nothing is read through its slot.
+// SAFETY: a link is an id and a depth; the slot is shared memory that is only touched atomically.
 unsafe impl Send for Link {}
 // SAFETY: as above.
 unsafe impl Sync for Link {}
@@ -154,7 +154,7 @@ impl Context {
 
     /// Makes the stack current for one poll.
     pub fn enter(&mut self) -> Polling<'_> {
-        let begun = Begun { slot: std::ptr::null_mut(), ..self.handle.begun };
+        let begun = self.handle.begun;
         let entered = table().map_or(Entered::INERT, |table| {
             // SAFETY: `suspended` is null or what the table put there.
             unsafe { (table.resume)(begun, &mut self.suspended) }

@@ -4,7 +4,7 @@
 //! scopes opened inside get the right parent, and is never recorded.
 
 use crate::attach::{attached, existing};
-use crate::handle::Begun;
+use crate::handle::{Begun, charge_begun};
 use crate::process::Process;
 use crate::scope::{bypass, spare_slot};
 use crate::thread::Thread;
@@ -90,16 +90,29 @@ fn stand_in(thread: &mut Thread, process: &Process, begun: Begun) -> Option<*mut
         (*slot).head = head.word();
         (*slot).up = thread.current;
         (*slot).index = begun.depth.into();
+        (*slot).cpu = begun.slot.expose_provenance() as u64;
         (*slot).overhead = 0;
         (*slot).id.store(begun.id, Ordering::Release);
     }
     Some(slot)
 }
 
+/// Gives the recording work that a stand-in was charged with to the scope it stood for.
+fn settle(stand_in: *mut Slot) {
+    let Some(process) = crate::process::current() else { return };
+    // SAFETY: the stand-in is a slot of this thread, filled by `stand_in`.
+    unsafe {
+        let id = (*stand_in).id.load(Ordering::Relaxed);
+        let begun = std::ptr::with_exposed_provenance_mut((*stand_in).cpu as usize);
+        charge_begun(begun, id, process, std::mem::take(&mut (*stand_in).overhead));
+    }
+}
+
 /// Undoes [`enter`] on the same thread, also when scopes inside are still open.
 pub fn leave(entered: Entered) {
     let Some(thread) = same_thread(&entered) else { return };
     let slot = entered.stand_in;
+    settle(slot);
     // SAFETY: the stand-in and what stands on it are slots of this thread.
     unsafe {
         if thread.current == slot {
@@ -142,6 +155,7 @@ pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
 /// Ends one poll: what was current before is current again; scopes still open stay with the future.
 pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
     let Some(thread) = same_thread(&entered) else { return };
+    settle(entered.stand_in);
     if thread.current == entered.stand_in {
         thread.spare_free();
         thread.spare(entered.stand_in);

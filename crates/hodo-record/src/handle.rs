@@ -4,12 +4,12 @@ use crate::arena::Purpose;
 use crate::attach::attached;
 use crate::process::Process;
 use crate::scope::charge;
-use crate::thread::span_head;
+use crate::thread::{Thread, span_head};
 use crate::write::{Sort, append};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
 use hodo_format::record::{Head, Unit, flag};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Free slots of this sort.
 #[derive(Debug, Default)]
@@ -73,6 +73,22 @@ fn claim_word(slot: *mut Slot) -> &'static AtomicPtr<Slot> {
     unsafe { AtomicPtr::from_ptr(&raw mut (*slot).up) }
 }
 
+fn overhead_word(slot: *mut Slot) -> &'static AtomicU64 {
+    // SAFETY: as in `claim_word`; while a shared slot is open its overhead is only touched so.
+    unsafe { AtomicU64::from_ptr(&raw mut (*slot).overhead) }
+}
+
+/// Adds recording work done while `begun` was current somewhere, if it is still open. Work that
+/// comes too late, at the very moment of its end, may be charged to the slot's next scope.
+pub fn charge_begun(slot: *mut Slot, id: u64, process: &Process, ticks: u64) {
+    // SAFETY: a slot inside the arena stays readable, whoever it belongs to by now.
+    let is_open = process.arena.holds(slot.cast_const().cast())
+        && unsafe { (*slot).id.load(Ordering::Acquire) } == id;
+    if is_open {
+        overhead_word(slot).fetch_add(ticks, Ordering::Relaxed);
+    }
+}
+
 /// Begins a scope under the calling thread's current one; it does not become current.
 pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
     let Some((this, process)) = attached() else {
@@ -111,24 +127,35 @@ pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
 
 /// Ends a begun scope, from any thread; a second end does nothing and is counted.
 pub fn end(begun: Begun, flags: u16) {
-    let Some((this, process)) = attached() else { return };
+    let thread = attached().map(|(thread, _)| thread);
+    let Some(process) = crate::process::current() else { return };
     let slot = begun.slot;
     if !process.arena.holds(slot.cast_const().cast()) {
         return;
     }
     // SAFETY: `attached` gave this thread's own state.
-    let thread = unsafe { &mut *this };
+    let thread = thread.map(|thread| unsafe { &mut *thread });
     let now = process.clock.now();
-    // SAFETY: inside the arena; the id tells whether the slot is still this scope's.
-    let same = unsafe { (*slot).id.load(Ordering::Acquire) } == begun.id;
-    let claimed = same
-        && claim_word(slot)
-            .compare_exchange(std::ptr::null_mut(), CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
-    if !claimed {
+    if claim(slot, begun.id) {
+        finish(thread, process, begun, now, flags);
+    } else if let Some(thread) = thread {
         thread.header().double_closed.fetch_add(1, Ordering::Relaxed);
-        return;
     }
+}
+
+/// Makes the caller the slot's only user, if it still holds scope `id` and nobody else ends it.
+fn claim(slot: *mut Slot, id: u64) -> bool {
+    // SAFETY: the caller has checked that the slot lies in the arena.
+    let same = unsafe { (*slot).id.load(Ordering::Acquire) } == id;
+    let unclaimed = std::ptr::null_mut();
+    same && claim_word(slot)
+        .compare_exchange(unclaimed, CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
+        .is_ok()
+}
+
+/// Writes the span of a claimed slot and frees it; a thread without a state loses it, counted.
+fn finish(thread: Option<&mut Thread>, process: &Process, begun: Begun, now: u64, flags: u16) {
+    let slot = begun.slot;
     // SAFETY: the claim makes this the slot's only user.
     unsafe {
         let mut head = Head::from_word((*slot).head);
@@ -143,7 +170,10 @@ pub fn end(begun: Begun, flags: u16) {
             (*slot).index as u64,
             (*slot).overhead,
         ]);
-        append(thread, process, &[unit], Sort::Span);
+        match thread {
+            Some(thread) => drop(append(thread, process, &[unit], Sort::Span)),
+            None => crate::process::count_unattached(Sort::Span),
+        }
         (*slot).id.store(0, Ordering::Release);
     }
     process.handles.give(slot);
