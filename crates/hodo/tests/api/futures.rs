@@ -192,3 +192,23 @@ fn five_hundred_tasks_on_one_thread() {
 fn five_hundred_tasks_on_several_threads() {
     check_oracle(&several_threads());
 }
+
+#[test]
+fn recording_work_inside_a_future_is_its_overhead() {
+    let run = record(|| {
+        let work = async {
+            for _ in 0..100 {
+                hodo::scope!("part").close();
+                yield_now().await;
+            }
+        };
+        one_thread().block_on(work.scoped("future"));
+        let handle = hodo::begin("handle");
+        let _current = handle.attach();
+        hodo::scope!("part").close();
+    });
+    let process = &run.processes[0];
+    for span in process.span_views().filter(|span| span.name() != "part") {
+        assert!(span.overhead_ns() > 0, "{} has none", span.name());
+    }
+}
