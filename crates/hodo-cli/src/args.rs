@@ -60,6 +60,7 @@ pub struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Options of every verb",
         value_name = "FOLDER",
         env = "HODO_DIR",
         hide_env_values = true,
@@ -68,7 +69,14 @@ pub struct Cli {
     pub dir: PathBuf,
 
     /// When to colour the output; auto also honours NO_COLOR and CLICOLOR_FORCE.
-    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Options of every verb",
+        value_name = "WHEN",
+        value_enum,
+        default_value_t = When::Auto
+    )]
     pub color: When,
 }
 
@@ -127,7 +135,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Keep only scopes whose name contains TEXT, with what leads to them and what is inside.
+    /// Keep only scopes whose name contains TEXT (or fits it, with * and ?), with what leads to them and what is inside.
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
 

@@ -2,7 +2,7 @@
 
 use crate::args::{Cli, DemoArgs, Verb, When};
 use crate::demo;
-use crate::output::{Failure, Outcome};
+use crate::output::{self, Failure, Outcome};
 use crate::report;
 use crate::runs::Bar;
 use clap::Parser;
@@ -15,12 +15,12 @@ pub fn run(args: &DemoArgs, dir: &Path, color: When) -> Outcome {
         Failure::Usage(format!("cannot train for {} seconds; name a positive number", args.seconds))
     })?;
     let folder = record(args, dir, training)?;
-    eprintln!("recorded {}\n", folder.display());
+    output::note(&format!("recorded {}", folder.display()));
     let run = folder.display().to_string();
     let words = ["hodo", "report", &run].into_iter().chain(args.json.then_some("--json"));
     let Verb::Report(wanted) = Cli::parse_from(words).verb else { return Ok(1) };
     let code = report::run(&wanted, dir, color)?;
-    eprintln!("\nnext: hodo report --help, hodo export --to perfetto -o demo.pftrace");
+    output::note("next: hodo report --help, hodo export --to perfetto -o demo.pftrace");
     Ok(code)
 }
 

@@ -1,7 +1,7 @@
 //! `hodo export`: a run in another tool's format.
 
 use crate::args::{ExportArgs, Format};
-use crate::output::{Failure, Outcome, file_error};
+use crate::output::{self, Failure, Outcome, file_error};
 use crate::runs::{self, Bar};
 use hodo_convert::ConvertError;
 use hodo_trace::Run;
@@ -48,8 +48,7 @@ fn to_file(run: &Run, format: Format, path: &Path) -> Result<(), Failure> {
         Format::Perfetto => "open it at https://ui.perfetto.dev",
         Format::Chrome => "open it at https://ui.perfetto.dev or chrome://tracing",
     };
-    // A note: that it cannot be written is no failure of the export.
-    let _ = writeln!(io::stderr(), "{}: {bytes}; {hint}", path.display());
+    output::note(&format!("{}: {bytes}; {hint}", path.display()));
     Ok(())
 }
 

@@ -35,8 +35,8 @@ pub fn run(args: &LsArgs, dir: &Path, color: When) -> Outcome {
         return Ok(0);
     }
     if runs.is_empty() {
-        let shown = text::safe(&dir.display().to_string());
-        eprintln!("no runs in {shown}; `hodo demo` records one, --dir names another folder");
+        let hint = "`hodo demo` records one, --dir names another folder";
+        output::note(&format!("no runs in {}; {hint}", dir.display()));
         return Ok(0);
     }
     let mut out = table(&runs).render(style::columns(args.width));

@@ -40,6 +40,12 @@ pub fn file_error(doing: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot {doing} {}: {error}", path.display()))
 }
 
+/// Says something beside the data, on standard error.
+pub fn note(words: &str) {
+    // A note that nobody can receive is no failure.
+    let _ = writeln!(io::stderr(), "{}", crate::term::text::safe(words));
+}
+
 /// Prints one JSON document with sorted keys.
 pub fn json(document: &Value) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());

@@ -13,7 +13,7 @@ pub enum TraceError {
         dir: PathBuf,
     },
     /// The folder holds no run at all.
-    #[error("no runs in {dir}; record one with `hodo run` or `hodo::init`, or name another folder")]
+    #[error("no runs in {dir}; `hodo demo` records one, --dir or HODO_DIR names another folder")]
     NoRuns {
         /// Where runs were looked for.
         dir: PathBuf,
