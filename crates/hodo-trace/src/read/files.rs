@@ -42,9 +42,9 @@ pub(super) struct SpoolReader {
     pub(super) process: Option<u64>,
     /// Lowest sequence number in the first spool file.
     pub(super) spool_start: Option<u64>,
+    /// One past the highest sequence number in any spool file.
+    spool_end: u64,
     torn: Option<Torn>,
-    /// Frames that torn ends would have held.
-    forgiven: u64,
 }
 
 /// The end of the newest file, if it stops inside a frame: a write that a kill cut, or is under way.
@@ -79,8 +79,11 @@ impl SpoolReader {
         for &(low, high) in &summary.sequences {
             self.sequences.add(low, high.saturating_add(1));
         }
-        if spool_number(path).is_some() && self.spool_start.is_none() {
-            self.spool_start = summary.sequences.iter().map(|s| s.0).min();
+        if spool_number(path).is_some() {
+            let starts = summary.sequences.iter().map(|s| s.0);
+            self.spool_start = self.spool_start.or(starts.min());
+            let ends = summary.sequences.iter().map(|s| s.1.saturating_add(1));
+            self.spool_end = self.spool_end.max(ends.max().unwrap_or(0));
         }
         self.damaged_frames += summary.damage.frames;
         self.damage.bytes += summary.damage.bytes;
@@ -104,19 +107,23 @@ impl SpoolReader {
         if let Some(torn) = self.torn.take() {
             self.damage.bytes -= torn.bytes;
             self.damaged_frames -= torn.frames;
-            self.forgiven += torn.frames.max(1);
             self.damage.places.truncate(torn.places);
         }
     }
 
     /// Frames that are in no file. Those of spool files the size cap removed are not counted: they
-    /// all came before the first file that is left.
-    pub(super) fn missing_frames(&self, first_file: Option<u64>) -> u64 {
+    /// all came before the first file that is left. Nor are, before the end, numbers past the last
+    /// spool frame: the pump writes the catalog of a round before its records, so a kill or a look
+    /// in between finds a gap whose records are still in the arena.
+    pub(super) fn missing_frames(&self, first_file: Option<u64>, ended: bool) -> u64 {
         let from = match first_file {
             Some(number) if number > 1 => self.spool_start.unwrap_or(0),
             _ => self.sequences.start(),
         };
-        let holes = self.sequences.missing(from).saturating_sub(self.forgiven);
+        let holes = match ended {
+            true => self.sequences.missing(from, self.sequences.end()),
+            false => self.sequences.missing(from, self.spool_end),
+        };
         holes.max(self.damaged_frames)
     }
 }

@@ -81,7 +81,7 @@ fn read_spool(
         files.forgive_torn_end();
     }
     let first = paths.first().and_then(|path| files::spool_number(path));
-    files.damage.frames = files.missing_frames(first);
+    files.damage.frames = files.missing_frames(first, collector.ended);
     collector.take_counts()
 }
 

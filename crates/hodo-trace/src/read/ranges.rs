@@ -57,9 +57,9 @@ impl Ranges {
         self.ranges.last().map_or(0, |r| r.1)
     }
 
-    /// Numbers from `from` up to the highest seen that were not.
-    pub(super) fn missing(&self, from: u64) -> u64 {
-        let end = self.end();
+    /// Numbers from `from` up to `end` that were not seen.
+    pub(super) fn missing(&self, from: u64, end: u64) -> u64 {
+        let end = end.max(from);
         end.saturating_sub(from) - (self.len_until(end) - self.len_until(from))
     }
 

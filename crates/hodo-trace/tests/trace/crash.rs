@@ -142,3 +142,23 @@ fn a_process_that_is_being_set_up_is_no_damage() {
     assert_eq!(read.processes[0].state, ProcessState::Crashed);
     assert!(read.processes[0].damage.is_none(), "{:?}", read.processes[0].damage);
 }
+
+/// The pump numbers the records of a round first and writes its catalog first: killed in between,
+/// it leaves a gap in the numbers and the records in the arena.
+#[test]
+fn a_kill_between_catalog_and_records_is_no_damage() {
+    let (run, r) = (TestRun::new(), died_inside());
+    let folder = run.json(&r);
+    let records = r.all().collect::<Vec<_>>();
+    r.spool(&folder, &records, false);
+    let catalog = folder.join("catalog.hodo");
+    let mut bytes = std::fs::read(&catalog).expect("a catalog");
+    hodo_format::spool::strings_frame(100, 1_000, &["of the round that was cut"], &mut bytes);
+    std::fs::write(&catalog, bytes).expect("written");
+    let mut arena = ArenaFile::new(&r);
+    arena.ring(&records);
+    arena.write(&folder);
+    let read = run.read();
+    assert_eq!(read.processes[0].state, ProcessState::Crashed);
+    assert!(read.processes[0].damage.is_none(), "{:?}", read.processes[0].damage);
+}
