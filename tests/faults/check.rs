@@ -223,3 +223,17 @@ pub fn acknowledged(acks: &Acks, first_lane: usize) -> Counts {
     }
     sum
 }
+
+#[test]
+fn the_comparison_sees_what_is_missing_twice_or_impossible() {
+    let seen = |times: &[u8], acked| {
+        let found = compare(times, acked);
+        (found.missing, found.duplicated, found.impossible)
+    };
+    assert_eq!(seen(&[1, 1, 1], 3), (0, 0, 0));
+    assert_eq!(seen(&[1, 1, 1, 1], 3), (0, 0, 0), "one may have been on its way");
+    assert_eq!(seen(&[1, 0, 1], 3), (1, 0, 0));
+    assert_eq!(seen(&[1], 3), (2, 0, 0));
+    assert_eq!(seen(&[1, 2, 1], 3), (0, 1, 0));
+    assert_eq!(seen(&[1, 1, 1, 1, 1], 3), (0, 0, 1));
+}
