@@ -121,6 +121,10 @@ pub fn leave(entered: Entered) {
             (thread.free, thread.unrecorded) = (entered.free, entered.unrecorded);
         } else if bypass(thread.current, slot) {
             thread.header().out_of_order.fetch_add(1, Ordering::Relaxed);
+            // Nobody restores what was in circulation before this was entered.
+            let free = std::mem::replace(&mut thread.free, entered.free);
+            thread.spare_free();
+            thread.free = free;
         }
     }
     thread.spare(slot);

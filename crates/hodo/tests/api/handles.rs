@@ -113,3 +113,35 @@ fn a_link_outlives_its_scope() {
     });
     assert_eq!(tree, "\nclosed early\n  late child\n");
 }
+
+#[test]
+fn detached_out_of_order() {
+    let tree = tree_of(|| {
+        let _outer = hodo::scope!("outer");
+        for _ in 0..200 {
+            let (a, b) = (hodo::begin("a"), hodo::begin("b"));
+            let (in_a, in_b) = (a.attach(), b.attach());
+            drop(in_a);
+            hodo::scope!("in b").close();
+            drop(in_b);
+            hodo::scope!("in outer").close();
+            assert_eq!(hodo::current_scope_id(), 2);
+        }
+    });
+    assert_eq!(tree, format!("\nouter\n{}", "  a\n  b\n    in b\n  in outer\n".repeat(200)));
+}
+
+#[test]
+fn detached_while_a_scope_inside_is_open() {
+    let tree = tree_of(|| {
+        let task = hodo::begin("task");
+        let current = task.attach();
+        let inside = hodo::scope!("inside");
+        drop(current);
+        hodo::scope!("deeper").close();
+        drop(inside);
+        hodo::scope!("after").close();
+        assert_eq!(hodo::current_scope_id(), 1);
+    });
+    assert_eq!(tree, "\ntask\n  inside\n    deeper\nafter\n");
+}

@@ -11,6 +11,7 @@ mod handles;
 mod init;
 mod loops;
 mod scopes;
+mod slots;
 mod support;
 #[cfg(feature = "tracing")]
 mod tracing;
