@@ -9,6 +9,7 @@ mod trial;
 use crate::args::{DoctorArgs, When};
 use crate::output::{self, Outcome};
 use crate::term::style::{self, DIM, GOOD, HOT, STRONG, WARM};
+use crate::term::text;
 use anstyle::Style;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -79,19 +80,21 @@ pub fn run(args: &DoctorArgs, dir: &Path, color: When) -> Outcome {
     if args.json {
         output::json(&document(dir, &checks))?;
     } else {
-        style::stdout(color).write_all(text(dir, &checks).as_bytes())?;
+        style::stdout(color).write_all(text(&checks, style::columns(None)).as_bytes())?;
     }
     Ok(if checks.iter().any(|c| c.state == State::Bad) { 1 } else { 0 })
 }
 
 fn all(dir: &Path) -> Vec<Check> {
+    // Before the trial, which takes space of its own.
+    let folder = folder::all(dir);
     let trial = trial::record(&folder::nearest(dir));
     let mut checks = vec![trial::check(&trial)];
     if let Ok(health) = &trial {
         checks.extend([cpu::clock(health.clock), cpu::cpu_time(health.cpu_time)]);
     }
     checks.extend([cpu::rseq(), cpu::perf_events()]);
-    checks.extend(folder::all(dir));
+    checks.extend(folder);
     checks.extend([machine::file_size_limit(), machine::memory(), machine::environment()]);
     checks.push(runs::crashed(dir));
     checks
@@ -111,22 +114,28 @@ fn document(dir: &Path, checks: &[Check]) -> Value {
     })
 }
 
-fn text(_dir: &Path, checks: &[Check]) -> String {
+fn text(checks: &[Check], width: usize) -> String {
     let title = format!("hodo {}", env!("CARGO_PKG_VERSION"));
-    let mut out = format!(
-        "{}  {}\n\n",
-        style::paint(STRONG, &title),
-        style::paint(DIM, &machine::platform())
-    );
-    for check in checks {
-        let (look, mark) = check.state.look();
-        let name = style::paint(DIM, &format!("{:<12}", check.name));
-        out += &format!(" {} {name}  {}\n", style::paint(look, mark), check.found);
-        if let Some(todo) = &check.todo {
-            out += &format!("{:17}{} {todo}\n", "", style::paint(look, "→"));
-        }
-    }
+    let platform = style::paint(DIM, &machine::platform());
+    let mut out = format!("{}  {platform}\n\n", style::paint(STRONG, &title));
+    checks.iter().for_each(|check| out += &lines(check, width));
     out + "\n" + &verdict(checks) + "\n"
+}
+
+/// A check: its sign, its name, what was found, and under it what to do.
+fn lines(check: &Check, width: usize) -> String {
+    const INDENT: usize = 17;
+    let room = width.saturating_sub(INDENT).max(30);
+    let (look, sign) = check.state.look();
+    let hanging = format!("\n{:INDENT$}", "");
+    let name = style::paint(DIM, &format!("{:<12}", check.name));
+    let found = text::wrap(&check.found, room).join(&hanging);
+    let mut out = format!(" {} {name}  {found}\n", style::paint(look, sign));
+    if let Some(todo) = &check.todo {
+        let todo = text::wrap(todo, room.saturating_sub(2)).join(&format!("{hanging}  "));
+        out += &format!("{:INDENT$}{} {todo}\n", "", style::paint(look, "→"));
+    }
+    out
 }
 
 fn verdict(checks: &[Check]) -> String {

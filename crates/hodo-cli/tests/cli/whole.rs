@@ -1,7 +1,7 @@
 //! `hodo verify`, `hodo ls` and `hodo doctor`.
 
 use crate::made::Folder;
-use crate::program::{ID, folder, run, same_as, stdout};
+use crate::program::{ID, folder, hodo, run, same_as, stdout};
 use crate::samples;
 use serde_json::Value;
 
@@ -75,4 +75,18 @@ fn doctor_names_every_check_and_fails_on_a_bad_one() {
     let output = run(dir.path(), &["doctor", "--dir", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("✗ folder"));
+}
+
+#[test]
+fn doctor_says_when_runs_would_stay_in_memory_or_nothing_is_recorded() {
+    let dir = Folder::new();
+    let output = run(dir.path(), &["doctor", "--dir", "/proc/no-such-folder"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("✗ folder") && text.contains("in memory"), "{text}");
+    let off = hodo(dir.path(), &["doctor"]).env("HODO", "0").output().unwrap();
+    let text = String::from_utf8(off.stdout).unwrap();
+    assert!(text.contains("! recording     not tried: HODO=0"), "{text}");
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert!(left.is_empty(), "the trial left {left:?}");
 }
