@@ -158,3 +158,48 @@ fn softmax(values: &mut [f32]) {
 fn largest(values: &[f32]) -> usize {
     (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::data::Data;
+    use super::*;
+
+    fn batch(number: u64) -> Batch {
+        let data = Data::new(3);
+        data.decode(number, &data.read(number))
+    }
+
+    #[test]
+    fn the_gradient_is_the_slope_of_the_loss() {
+        let (network, batch) = (Network::new(3), batch(0));
+        let activations = network.forward(&batch.points);
+        let gradients = network.backward(&activations, activations.loss(&batch.classes).1);
+        for (layer, weight) in [(0, 5), (1, 100), (2, 7)] {
+            let moved = |by: f32| {
+                let mut network = network.clone();
+                network.layers[layer].weights.values[weight] += by;
+                network.forward(&batch.points).loss(&batch.classes).0
+            };
+            let slope = (moved(0.01) - moved(-0.01)) / 0.02;
+            let gradient = gradients[layer].weights.values[weight];
+            assert!((slope - gradient).abs() < 1e-3, "layer {layer}: {slope} and {gradient}");
+        }
+    }
+
+    #[test]
+    fn the_network_learns() {
+        let mut network = Network::new(3);
+        let losses: Vec<f32> = (0..100)
+            .map(|number| {
+                let batch = batch(number);
+                let activations = network.forward(&batch.points);
+                let (loss, gradient) = activations.loss(&batch.classes);
+                network.step(&network.backward(&activations, gradient), 0.02);
+                loss
+            })
+            .collect();
+        let mean = |losses: &[f32]| losses.iter().sum::<f32>() / losses.len() as f32;
+        let (first, last) = (mean(&losses[..10]), mean(&losses[90..]));
+        assert!(last < first / 2.0, "{first} became {last}");
+    }
+}
