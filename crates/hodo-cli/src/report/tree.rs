@@ -132,7 +132,7 @@ fn heat(self_ns: u64, all_ns: u64) -> anstyle::Style {
 fn cpu(sum: &CpuSum) -> Cell {
     let missing = sum.suspended + sum.other_thread + sum.off + sum.open;
     match sum.total_ns {
-        None => Cell::new(DIM, "–  "),
+        None => Cell::new(DIM, "–").and(PLAIN, "  "),
         Some(ns) if missing == 0 => Cell::plain(duration_cell(ns as f64)),
         Some(ns) => Cell::plain(format!("≥ {}", duration_cell(ns as f64))),
     }
