@@ -188,12 +188,13 @@ impl Thread {
     pub unsafe fn close(this: *mut Thread, slot: *mut Slot) -> bool {
         // SAFETY: as in `open`; `current == slot` means that the slot is this thread's and open.
         unsafe {
+            // Before the clock is read: an inert scope must cost next to nothing.
+            if !std::ptr::eq((*this).current, slot) {
+                return false;
+            }
             let now = crate::clock::counter();
             let unit = (*this).cursor;
-            let usual = std::ptr::eq((*this).current, slot)
-                && !std::ptr::eq(unit, (*this).end)
-                && (*this).cpu.holds(now);
-            if !usual {
+            if std::ptr::eq(unit, (*this).end) || !(*this).cpu.holds(now) {
                 return false;
             }
             let cpu = now.wrapping_add((*this).cpu.offset);
