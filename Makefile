@@ -30,6 +30,7 @@ build: ## Build the `hodo` command for daily use
 test: $(CACHE)/venv/.ready ## Everything that must hold: unit, documentation and whole-program tests
 	@cargo test --locked --workspace --doc --quiet
 	@cargo test --locked --quiet -p hodo --features tracing,log
+	@HODO_CPU=off cargo test --locked --quiet -p hodo --features tracing,log --test api
 	@cargo test --locked --quiet -p hodo --profile demo --features off --test off
 	@if cargo nextest --version >/dev/null 2>&1; then
 	  cargo nextest run --locked --workspace --no-fail-fast

@@ -13,11 +13,12 @@ pub fn alone() -> MutexGuard<'static, ()> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records `work` and reads the run back.
+/// Records `work` and reads the run back. `HODO_CLOCK` and `HODO_CPU` choose how, so that every test
+/// can also be run with `HODO_CPU=off`, which takes the recorder's slow paths.
 pub fn record(work: impl FnOnce()) -> Run {
     let _alone = alone();
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let config = Config { dir: Some(dir.path().into()), share_run: false, ..Config::default() };
+    let config = Config { dir: Some(dir.path().into()), share_run: false, ..Config::from_env() };
     let recording = hodo::init(config);
     assert_eq!(recording.started(), &Started::On);
     let folder = hodo::health().run.expect("a run folder");
