@@ -137,7 +137,8 @@ fn marks(process: &Process, lanes: &mut [LaneSeen], found: &mut Findings) {
 fn attrs(process: &Process, lanes: &mut [LaneSeen], found: &mut Findings) {
     let seq = id_of(process, plan::SEQ);
     let text = id_of(process, plan::TEXT);
-    for attr in process.attrs.all() {
+    let ours = |key| Some(key) == seq || Some(key) == text;
+    for attr in process.attrs.all().iter().filter(|attr| ours(attr.key)) {
         let (lane, step, place) = match &attr.value {
             Value::I64(code) if Some(attr.key) == seq => {
                 let (lane, step) = plan::lane_and_step(*code);

@@ -14,24 +14,24 @@ trap 'rm -f "$log"' EXIT
 
 [[ -e $nightly_home/.ready ]] || bash ../../scripts/nightly.sh "$nightly_home" "$nightly"
 
-loom() { RUSTFLAGS="--cfg loom $1" cargo test --locked --release -p hodo-race --test models -- --nocapture "${@:2}"; }
+loom() { RUSTFLAGS="--cfg loom" cargo test --locked --release -p hodo-race --test models -- --nocapture "$@"; }
 miri() {
-    RUSTUP_HOME=$nightly_home RUSTFLAGS=$1 MIRIFLAGS="-Zmiri-many-seeds=0..${MIRI_SEEDS:-8}" \
-        cargo "+$nightly" miri test --locked -p hodo-race --test models -- "${@:2}"
+    RUSTUP_HOME=$nightly_home MIRIFLAGS="-Zmiri-many-seeds=0..${MIRI_SEEDS:-8}" \
+        cargo "+$nightly" miri test --locked -p hodo-race --test models -- "$@"
 }
 tsan() {
-    RUSTUP_HOME=$nightly_home RUSTFLAGS="-Zsanitizer=thread $1" \
-        cargo "+$nightly" test --locked -Zbuild-std --target "$host" -p hodo-race --test models -- "${@:2}"
+    RUSTUP_HOME=$nightly_home RUSTFLAGS="-Zsanitizer=thread" \
+        cargo "+$nightly" test --locked -Zbuild-std --target "$host" -p hodo-race --test models -- "$@"
 }
 
 holds() { # TOOL: every model passes
     echo "$1: every model must hold"
-    "$1" "" >"$log" 2>&1 || { cat "$log"; echo "$1: FAILED"; exit 1; }
+    "$1" >"$log" 2>&1 || { cat "$log"; echo "$1: FAILED"; exit 1; }
     sed -n 's/^\.\{0,1\}\([0-9]* executions\)$/  \1/p; s/^test result/  test result/p' "$log"
 }
 
 finds() { # TOOL MODEL SYMPTOM: the model fails on the seeded bug, and for that reason
-    if "$1" "--cfg seeded_bug" "$2" >"$log" 2>&1; then
+    if HODO_SEEDED_BUG=1 "$1" "$2" >"$log" 2>&1; then
         cat "$log"; echo "$1: missed the seeded bug in $2"; exit 1
     fi
     grep -qE "$3" "$log" || { cat "$log"; echo "$1: $2 failed for another reason"; exit 1; }

@@ -2,7 +2,7 @@
 //! ThreadSanitizer.
 //!
 //! With `--cfg loom` the models explore every interleaving; without, they run on real threads.
-//! With `--cfg seeded_bug` the ring publishes too weakly and its free list forgets to count
+//! With `HODO_SEEDED_BUG=1` the ring publishes too weakly and its free list forgets to count
 //! changes: each model must then fail, or it proves nothing.
 
 #[allow(clippy::len_without_is_empty, reason = "the recorder does not export it")]
