@@ -135,7 +135,7 @@ impl Arena {
 
     /// Takes a free slab and prepares its header; the caller stores the kind when it is ready.
     pub fn take(&self, purpose: Purpose, thread: u32, first: u64) -> Option<u32> {
-        if purpose == Purpose::Ring && self.free.len() <= self.reserve {
+        if purpose == Purpose::Ring && self.free.count() <= self.reserve {
             return None;
         }
         let slab = self.free.take(|slab| &self.slab(slab).next)?;
@@ -163,7 +163,7 @@ impl Arena {
 
     /// Slabs that are free.
     pub fn free(&self) -> u32 {
-        self.free.len()
+        self.free.count()
     }
 
     /// All slabs but the header's.

@@ -65,7 +65,7 @@ impl Begun {
 }
 
 /// Marks a slot whose scope somebody is ending; ends race, one wins.
-const CLAIMED: *mut Slot = 1 as *mut Slot;
+const CLAIMED: *mut Slot = std::ptr::without_provenance_mut(1);
 
 fn claim_word(slot: *mut Slot) -> &'static AtomicPtr<Slot> {
     // SAFETY: the slot lies in the arena, which is never unmapped; for shared slots `up` is only

@@ -91,7 +91,7 @@ impl FreeList {
     }
 
     /// Slabs on the list, give or take those on their way.
-    pub fn len(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.free.load(Ordering::Relaxed)
     }
 

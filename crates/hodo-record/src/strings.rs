@@ -27,10 +27,9 @@ impl Strings {
     pub fn keep(&self, process: &Process, id: u32, text: &str) -> bool {
         let mut open = crate::lock(&self.open);
         let bytes = size_of::<u32>() + text.len();
-        if open.slab == 0 || SLAB_HEADER_BYTES + open.used + bytes > SLAB_BYTES {
-            if !open.next(process, id) {
-                return false;
-            }
+        let full = open.slab == 0 || SLAB_HEADER_BYTES + open.used + bytes > SLAB_BYTES;
+        if full && !open.next(process, id) {
+            return false;
         }
         let arena = &process.arena;
         let at = arena.at(open.slab, SLAB_HEADER_BYTES + open.used);

@@ -72,9 +72,9 @@ pub struct Opened {
 }
 
 /// Stands for the slot of a scope that runs but is not recorded: too deep, or no memory for it.
-pub const DROPPED: *mut Slot = 1 as *mut Slot;
+pub const DROPPED: *mut Slot = std::ptr::without_provenance_mut(1);
 /// Stands for the slot of a scope that records nothing and counts for nothing.
-pub const INERT: *mut Slot = 2 as *mut Slot;
+pub const INERT: *mut Slot = std::ptr::without_provenance_mut(2);
 
 /// Added to the address of a slot that the fast path must not close.
 pub(crate) const TAG: usize = 1;
