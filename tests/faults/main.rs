@@ -4,6 +4,8 @@
 //! `HODO_KILLS=1000` sets the number of kills, `HODO_HEAVY=1` runs the heavy forms,
 //! `HODO_SEED=n` repeats the random moments of a run.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
+
 mod check;
 mod clock;
 mod cpu;

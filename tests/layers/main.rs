@@ -1,5 +1,7 @@
 //! Refuses a dependency that points up: each crate may use only the layers below it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;

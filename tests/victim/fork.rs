@@ -111,7 +111,7 @@ pub fn spawn(args: &Args) {
     let scope = open_with(PARENT.id(), 0, Some(0));
     let program = std::env::current_exe().expect("exe");
     for at in 0..args.number("children", 8u64) {
-        let words = [format!("spawned"), format!("acks={path}"), format!("at={at}")];
+        let words = ["spawned".to_owned(), format!("acks={path}"), format!("at={at}")];
         let status = Command::new(&program).args(words).envs(child_env()).status().expect("spawn");
         assert!(status.success());
     }
