@@ -16,6 +16,8 @@ export CARGO_TARGET_DIR=$target
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/hodo-bench.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 verdicts=$scratch/verdicts
+# A port of its own: another program with Tracy in it would get our viewer.
+export TRACY_PORT=$((20000 + RANDOM % 10000))
 heading() { printf '\n## %s\n\n' "$1"; }
 bench() { "$target/release/hodo-benches" "$@" | tee -a "$verdicts"; }
 

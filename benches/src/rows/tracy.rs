@@ -12,7 +12,7 @@ use std::time::Duration;
 static CLIENT: OnceLock<tracy_client::Client> = OnceLock::new();
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// Tracy's default port; the profiled program listens there.
+/// Tracy's default port; the profiled program listens there unless `TRACY_PORT` says otherwise.
 const PORT: u16 = 8086;
 /// The protocol of the Tracy that tracy-client-sys 0.30 carries.
 const PROTOCOL: u32 = 82;
@@ -22,8 +22,9 @@ struct Viewer(TcpStream);
 
 impl Viewer {
     fn connect() -> Viewer {
+        let port = std::env::var("TRACY_PORT").ok().and_then(|port| port.parse().ok());
         let mut socket = loop {
-            match TcpStream::connect(("127.0.0.1", PORT)) {
+            match TcpStream::connect(("127.0.0.1", port.unwrap_or(PORT))) {
                 Ok(socket) => break socket,
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
