@@ -14,7 +14,7 @@ fn forks_under_load_neither_hang_nor_duplicate() {
     let run = read(&scratch.runs());
     let found = findings(&run, &running.acks, 1);
     assert!(found.is_complete(), "{found:?}");
-    assert_children(&run, &running, FORKS);
+    assert_children(&run, &running, FORKS, false);
 }
 
 #[test]
@@ -23,11 +23,11 @@ fn a_raw_clone_without_atfork_is_noticed() {
     let scratch = Scratch::new("clone");
     let victim = Victim::new(&scratch, "fork", 1).arg("lanes", 0).arg("forks", forks);
     let running = victim.arg("how", "clone").env("HODO_MEMORY", "2M").run();
-    assert_children(&read(&scratch.runs()), &running, forks);
+    assert_children(&read(&scratch.runs()), &running, forks, true);
 }
 
 /// Every child wrote one scope into a folder of its own, linked to the scope it was forked in.
-fn assert_children(run: &Run, running: &Running, forks: u64) {
+fn assert_children(run: &Run, running: &Running, forks: u64, clones: bool) {
     let [_, hung, failed] = &running.acks.lane(0).values;
     assert_eq!((get(hung), get(failed)), (0, 0), "children that hung, that failed");
     assert_eq!(get(&running.acks.lane(0).spans), forks);
@@ -37,8 +37,8 @@ fn assert_children(run: &Run, running: &Running, forks: u64) {
     assert_eq!(parents.len() as u64, forks);
     assert_eq!(children.len() as u64, forks);
     assert_eq!(grandchildren.len() as u64, forks.div_ceil(10));
-    assert_linked(run, "child", &parents);
-    assert_linked(run, "grandchild", &children);
+    assert_linked(run, "child", &parents, clones);
+    assert_linked(run, "grandchild", &children, clones);
     assert_eq!(run.processes.len() as u64, 1 + forks + forks.div_ceil(10));
     for process in run.processes.iter().filter(|process| has(process, "child")) {
         assert_eq!(process.span_views().count(), 1, "a child holds more than its own scope");
@@ -66,12 +66,17 @@ fn scopes_by_id(run: &Run, name: &str) -> HashMap<String, i64> {
     found
 }
 
-fn assert_linked(run: &Run, name: &str, parents: &HashMap<String, i64>) {
+/// A child of a raw clone may not know the scope it was made in; it must not name a wrong one.
+fn assert_linked(run: &Run, name: &str, parents: &HashMap<String, i64>, clones: bool) {
     for process in run.processes.iter().filter(|process| has(process, name)) {
         let span = process.span_views().find(|span| span.name() == name).unwrap();
         let link = process.info.parent.as_ref().unwrap_or_else(|| panic!("{name} has no link"));
-        let parent = parents.get(&format!("{}{}", link.process, link.span));
-        assert_eq!(parent.copied(), span.index(), "{name} linked to a wrong scope");
+        let parent = parents.get(&format!("{}{}", link.process, link.span)).copied();
+        let may_be_unknown = clones && name == "child" && span.index().unwrap() % 2 == 1;
+        let is_unknown = link.span.bytes().all(|digit| digit == b'0');
+        if !(may_be_unknown && is_unknown) {
+            assert_eq!(parent, span.index(), "{name} linked to a wrong scope");
+        }
     }
 }
 

@@ -16,7 +16,8 @@ static LOSS: Site = Site::new("child loss");
 /// Seconds after which a child that has not ended counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Forks `forks` times while `lanes` threads record; `how` is `fork` or `clone` (no atfork).
+/// Forks `forks` times while `lanes` threads record; with
+/// `how=clone` every other time by a raw `clone`.
 ///
 /// Lane 0 counts the children: `spans` their scopes, `marks` their marks, `values[1]` the ones
 /// that hung, `values[2]` those that ended badly. Recording threads use the lanes from 1.
@@ -31,9 +32,9 @@ pub fn run(args: &Args) {
             thread::spawn(move || steady::record(&acks, lane, rate, 0))
         })
         .collect();
-    let fork_one = if args.text("how") == Some("clone") { raw_clone } else { plain_fork };
+    let clones = args.text("how") == Some("clone");
     for at in 0..args.number("forks", 200i64) {
-        fork_in_scope(&acks, at, fork_one);
+        fork_in_scope(&acks, at, if clones && at % 2 == 1 { raw_clone } else { plain_fork });
     }
     acks.lane(0).stage.store(stage::STOP, Ordering::SeqCst);
     load.into_iter().for_each(|thread| thread.join().expect("lane"));
