@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The smallest arena that is worth having.
 pub const MIN_BYTES: usize = 64 * SLAB_BYTES;
@@ -32,6 +32,8 @@ pub struct Arena {
     base: *mut u8,
     slabs: u32,
     free: FreeList,
+    /// The first slab that was never used; slabs are touched only when they are first needed.
+    fresh: AtomicU32,
     reserve: u32,
     file: Option<File>,
     anchors: Mutex<()>,
@@ -69,19 +71,16 @@ impl Arena {
     }
 
     fn carve(base: *mut u8, slabs: u32, file: Option<File>) -> Arena {
-        let arena = Arena {
+        Arena {
             base,
             slabs,
             free: FreeList::default(),
+            fresh: AtomicU32::new(1),
             reserve: slabs / 10,
             file,
             anchors: Mutex::new(()),
             closed: AtomicBool::new(false),
-        };
-        for slab in (1..slabs).rev() {
-            arena.free.give(slab, |slab| &arena.slab(slab).next);
         }
-        arena
     }
 
     /// Fills the header; the magic goes last, so that a reader never takes half a header for one.
@@ -135,10 +134,10 @@ impl Arena {
 
     /// Takes a free slab and prepares its header; the caller stores the kind when it is ready.
     pub fn take(&self, purpose: Purpose, thread: u32, first: u64) -> Option<u32> {
-        if purpose == Purpose::Ring && self.free.count() <= self.reserve {
+        if purpose == Purpose::Ring && self.free() <= self.reserve {
             return None;
         }
-        let slab = self.free.take(|slab| &self.slab(slab).next)?;
+        let slab = self.free.take(|slab| &self.slab(slab).next).or_else(|| self.take_fresh())?;
         let header = self.slab(slab);
         header.len.store(0, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
@@ -148,6 +147,11 @@ impl Arena {
         header.first.store(first, Ordering::Relaxed);
         header.capacity.store(SLAB_UNITS as u32, Ordering::Relaxed);
         Some(slab)
+    }
+
+    fn take_fresh(&self) -> Option<u32> {
+        let next = |slab| (slab < self.slabs).then_some(slab + 1);
+        self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 
     /// Gives a slab back.
@@ -163,7 +167,7 @@ impl Arena {
 
     /// Slabs that are free.
     pub fn free(&self) -> u32 {
-        self.free.count()
+        self.free.count() + (self.slabs - self.fresh.load(Ordering::Relaxed))
     }
 
     /// All slabs but the header's.

@@ -12,6 +12,7 @@ use hodo_format::arena::{
 };
 use hodo_format::record::{SpanId, flag};
 use std::sync::OnceLock;
+use std::time::Duration;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A live thread's state, listed so that others can send it to the slow path.
@@ -54,7 +55,7 @@ fn belongs(thread: *mut Thread, process: &Process) -> bool {
 }
 
 fn attach(process: &'static Process) -> Option<*mut Thread> {
-    let slab = process.arena.take(Purpose::Needed, 0, 0)?;
+    let slab = take_slab(process)?;
     let number = process.next_thread.fetch_add(1, Ordering::Relaxed);
     process.arena.slab(slab).thread.store(number, Ordering::Relaxed);
     let header = write_header(process, slab);
@@ -88,6 +89,22 @@ fn attach(process: &'static Process) -> Option<*mut Thread> {
     segment.kind.store(slab_kind::THREAD, Ordering::Release);
     announce(process, this, Arrival { number, slab });
     Some(this)
+}
+
+/// A slab for a new thread. Where all are taken, most hold what short threads left for the pump:
+/// the first scope of a thread then waits for it, for a bounded time.
+fn take_slab(process: &'static Process) -> Option<u32> {
+    const WAIT: Duration = Duration::from_millis(1);
+    const WAITS: usize = 20;
+    process.pump.nudge(&process.arena);
+    let take = || process.arena.take(Purpose::Needed, 0, 0);
+    let wait_and_take = |_| {
+        process.pump.ensure_running(process);
+        process.pump.wake();
+        std::thread::sleep(WAIT);
+        take()
+    };
+    take().or_else(|| (0..WAITS).find_map(wait_and_take))
 }
 
 fn announce(process: &Process, this: *mut Thread, arrival: Arrival) {

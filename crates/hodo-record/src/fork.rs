@@ -20,8 +20,10 @@ std::thread_local! {
     static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
-/// The scope that the forking thread was in.
-static FORKED_IN: AtomicU64 = AtomicU64::new(0);
+/// The scope that the forking thread was in, while it forks.
+static FORKED_IN: AtomicU64 = AtomicU64::new(UNKNOWN);
+/// No fork handler ran: the process was cloned by a bare system call.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Registers the handlers, once.
 pub fn install() {
@@ -36,7 +38,7 @@ pub fn install() {
 
 /// The id of the scope that `parent` was forked in, for the child's `process.json`.
 pub fn link(parent: &Process) -> Option<String> {
-    let span = FORKED_IN.load(Ordering::Relaxed);
+    let span = Some(FORKED_IN.load(Ordering::Relaxed)).filter(|&span| span != UNKNOWN)?;
     Some(format!("{:016x}{span:016x}", parent.identity.process))
 }
 
@@ -66,6 +68,7 @@ fn let_go() {
 extern "C" fn in_parent() {
     crate::guarded((), || {
         let_go();
+        FORKED_IN.store(UNKNOWN, Ordering::Relaxed);
         if let Some(process) = process::current() {
             set_fast(process, false);
         }

@@ -167,23 +167,24 @@ pub struct Scope {
 /// Opens a scope named at `site`.
 #[inline(always)]
 pub fn open_at(site: &Site, index: Option<i64>) -> Scope {
-    open_head(site.head(), index)
+    open_head(|| site.head(), index)
 }
 
 /// Opens a scope with [`flag`] bits and an index.
 #[inline(always)]
 pub fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
-    open_head(span_head(name, flags), index)
+    open_head(|| span_head(name, flags), index)
 }
 
+/// The name is looked at only while a recorder is on.
 #[inline(always)]
-fn open_head(head: u64, index: Option<i64>) -> Scope {
-    let head = head | if index.is_some() { u64::from(flag::HAS_INDEX) << 16 } else { 0 };
+fn open_head(head: impl Fn() -> u64, index: Option<i64>) -> Scope {
+    let has_index = if index.is_some() { u64::from(flag::HAS_INDEX) << 16 } else { 0 };
     let index = index.unwrap_or(0);
     // SAFETY: the state is the calling thread's own.
-    let opened = match unsafe { Thread::open(THREAD.get(), head, index) } {
+    let opened = match unsafe { Thread::open(THREAD.get(), || head() | has_index, index) } {
         Some(opened) => opened,
-        None if is_on() => open_slowly(head, index),
+        None if is_on() => open_slowly(head() | has_index, index),
         None => Opened::INERT,
     };
     Scope { opened, not_send: PhantomData }
@@ -288,16 +289,22 @@ impl Scope {
 impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
-        let Opened { slot, id } = self.opened;
-        // SAFETY: the state is the calling thread's own. A slot that is not its current one, also
-        // a pointer that stands for none, is left to the slow path.
-        if unsafe { Thread::close(THREAD.get(), slot) } {
-            if std::thread::panicking() {
-                left_by_panic(id);
-            }
-        } else if slot != INERT {
-            close_slowly(slot, id, false);
+        if self.opened.slot != INERT {
+            close(self.opened);
         }
+    }
+}
+
+/// Out of line: a scope's place in the program then holds the opening and a call.
+#[inline(never)]
+fn close(opened: Opened) {
+    let Opened { slot, id } = opened;
+    // SAFETY: the state is the calling thread's own. A slot that is not its current one, also a
+    // pointer that stands for none, is left to the slow path.
+    if !unsafe { Thread::close(THREAD.get(), slot) } {
+        close_slowly(slot, id, false);
+    } else if std::thread::panicking() {
+        left_by_panic(id);
     }
 }
 

@@ -63,6 +63,11 @@ pub enum Started {
     Already,
 }
 
+/// A forked child's share of its parent's memory: there may be many, most are short, and one that
+/// ends by `_exit` leaves its arena on disk.
+const CHILD_SHARE: usize = 8;
+const CHILD_MIN_BYTES: usize = 4 << 20;
+
 /// Points at the running recorder; wiped in a forked child.
 static RUNNING: OnceLock<usize> = OnceLock::new();
 /// The last recorder made, kept across a fork; null after a shutdown.
@@ -113,6 +118,7 @@ fn become_child() -> Option<&'static Process> {
     config.run = Some(parent.identity.run.clone());
     config.app = Some(parent.identity.app.clone());
     config.parent = fork::link(parent);
+    config.memory_bytes = (config.memory_bytes / CHILD_SHARE).max(CHILD_MIN_BYTES);
     establish(Process::new(config))
 }
 

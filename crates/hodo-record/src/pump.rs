@@ -102,7 +102,9 @@ impl Pump {
                 self.running.store(true, Ordering::Release);
                 process.resume_fast_path();
             }
-            Err(error) => self.complain(&format!("cannot start the pump thread: {error}")),
+            Err(error) => {
+                self.complain(process, &format!("cannot start the pump thread: {error}"));
+            }
         }
     }
 
@@ -166,8 +168,8 @@ impl Pump {
             let order = self.order.load(Ordering::Acquire);
             let request = self.asked.load(Ordering::Acquire);
             let answered = crate::lock(&self.answered).request;
-            self.woken.store(0, Ordering::Release);
-            let now = order != GO_ON || request > answered;
+            let woken = self.woken.swap(0, Ordering::AcqRel) != 0;
+            let now = woken || order != GO_ON || request > answered;
             let well = crate::guarded(true, || self.round(work, process, now));
             if request > answered {
                 *crate::lock(&self.answered) = Answered { request, well };
@@ -199,16 +201,17 @@ impl Pump {
                 true
             }
             Err(error) => {
-                self.complain(&format!("cannot write to {}: {error}", process.folder().display()));
+                let folder = process.folder().display();
+                self.complain(process, &format!("cannot write to {folder}: {error}"));
                 false
             }
         }
     }
 
-    /// Says once when trouble begins and once when it ends.
-    fn complain(&self, what: &str) {
+    /// Says once when trouble begins and once when it ends; what the start said is not said again.
+    fn complain(&self, process: &Process, what: &str) {
         let mut trouble = crate::lock(&self.trouble);
-        if trouble.is_empty() {
+        if trouble.is_empty() && process.arena.has_file() {
             let goes_on = "recording goes on in memory; what does not fit is counted as lost";
             crate::warn(&format!("{what}; {goes_on}"));
         }

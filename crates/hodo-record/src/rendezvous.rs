@@ -103,11 +103,13 @@ fn find() -> Option<*mut Page> {
     ours.then_some(page)
 }
 
-/// Maps a new page; a private one, so that a forked child has its own.
+/// Maps a new page; a private one, so that a forked child has its own. Without a name, and so
+/// unknown to other copies, where a limit on file sizes would bring a signal upon the host.
 fn make() -> *mut Page {
+    let limited = crate::arena::file_size_limit().is_some_and(|limit| limit < PAGE_BYTES as u64);
     // SAFETY: plain calls; the descriptor is closed when it goes out of scope.
     unsafe {
-        let fd = libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC);
+        let fd = if limited { -1 } else { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
         let (fd, flags) = if fd < 0 {
             (None, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)
         } else {

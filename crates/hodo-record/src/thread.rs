@@ -74,7 +74,7 @@ pub struct Opened {
 /// Stands for the slot of a scope that runs but is not recorded: too deep, or no memory for it.
 pub const DROPPED: *mut Slot = std::ptr::without_provenance_mut(1);
 /// Stands for the slot of a scope that records nothing and counts for nothing.
-pub const INERT: *mut Slot = std::ptr::without_provenance_mut(2);
+pub const INERT: *mut Slot = std::ptr::null_mut();
 
 /// Added to the address of a slot that the fast path must not close.
 pub(crate) const TAG: usize = 1;
@@ -145,12 +145,16 @@ impl Thread {
         }
     }
 
-    /// Opens a scope, unless something unusual has to be done first.
+    /// Opens a scope, unless something unusual has to be done first; only then asks for its head.
     ///
     /// # Safety
     /// `this` is the calling thread's state or [`Thread::NONE`], and nothing else of it is running.
     #[inline(always)]
-    pub unsafe fn open(this: *mut Thread, head: u64, index: i64) -> Option<Opened> {
+    pub unsafe fn open(
+        this: *mut Thread,
+        head: impl FnOnce() -> u64,
+        index: i64,
+    ) -> Option<Opened> {
         // SAFETY: by the contract this thread alone uses the state; a free slot means that the
         // pointers in it are set, and slots point at each other or at the root.
         unsafe {
@@ -158,6 +162,7 @@ impl Thread {
             if slot.is_null() || (*this).fast.load(Ordering::Relaxed) == 0 {
                 return None;
             }
+            let head = head();
             let parent = (*this).current;
             let id = (*this).next_id;
             (*this).free = (*slot).up;

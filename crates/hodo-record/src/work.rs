@@ -97,7 +97,6 @@ impl Work {
             self.welcome(process);
             let ended: Vec<bool> =
                 self.sources.iter().map(|source| source.has_ended(&process.arena)).collect();
-            let first_sequence = self.sequence;
             match self.write_some(process) {
                 Ok(true) => continue,
                 Ok(false) => {
@@ -105,7 +104,6 @@ impl Work {
                     return self.see_off(process, &ended);
                 }
                 Err(error) => {
-                    self.sequence = first_sequence;
                     self.sources.iter_mut().for_each(Source::forget);
                     return Err(error);
                 }
@@ -123,21 +121,36 @@ impl Work {
         }
         self.frames.clear();
         self.catalog.clear();
+        let first_sequence = self.sequence;
         let (counts, more) = self.gather(process);
-        // After the records were read: every string they use is known by now.
-        let strings = self.add_strings();
-        self.add_clock(process);
-        self.store.append_catalog(&self.catalog)?;
-        self.strings_kept = strings;
         if !self.frames.is_empty() {
-            self.store.append(&self.frames, counts)?;
+            if let Err(error) = self.store.append(&self.frames, counts) {
+                self.sequence = first_sequence;
+                return Err(error);
+            }
             failpoint();
         }
         add(&process.arena.header().stored, counts);
         self.sources.iter_mut().for_each(|source| source.keep(&process.arena));
         self.store.keep_cap(&mut lost);
+        self.write_catalog(process)?;
         self.maybe_calibrate(process);
         Ok(more)
+    }
+
+    /// Writes new strings and a reading of the clocks. After the records, so that frames lie in
+    /// the order of their numbers; until then the arena has the strings that they use.
+    fn write_catalog(&mut self, process: &Process) -> Result<(), Error> {
+        let first_sequence = self.sequence;
+        let strings = self.add_strings();
+        self.add_clock(process);
+        if let Err(error) = self.store.append_catalog(&self.catalog) {
+            self.sequence = first_sequence;
+            self.last_anchor = None;
+            return Err(error);
+        }
+        self.strings_kept = strings;
+        Ok(())
     }
 
     /// Reads rings into frames; what was read, and whether more is there.
