@@ -5,6 +5,7 @@ use crate::health::{Health, Numbers};
 use crate::process::{self, Started};
 use crate::pump::Flushed;
 use crate::rendezvous;
+use crate::signals;
 use crate::table::TABLE;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -64,7 +65,7 @@ pub fn set_warn(warn: fn(&str)) {
 /// Says something the user should know; rare, and never from a fast path.
 pub(crate) fn warn(message: &str) {
     let warn = *WARN.read().unwrap_or_else(PoisonError::into_inner);
-    warn(message);
+    signals::without_sigxfsz(|| warn(message));
 }
 
 /// Locks; a panic elsewhere while it was held does not matter to the simple data behind it.

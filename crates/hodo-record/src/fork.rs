@@ -20,10 +20,9 @@ std::thread_local! {
     static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
-/// The scope that the forking thread was in, while it forks.
-static FORKED_IN: AtomicU64 = AtomicU64::new(UNKNOWN);
-/// No fork handler ran: the process was cloned by a bare system call.
-const UNKNOWN: u64 = u64::MAX;
+/// The scope that the forking thread is in, while it forks; none for a process that was cloned by
+/// a bare system call, which runs no handler.
+static FORKED_IN: AtomicU64 = AtomicU64::new(SpanId::NONE.0);
 
 /// Registers the handlers, once.
 pub fn install() {
@@ -38,7 +37,7 @@ pub fn install() {
 
 /// The id of the scope that `parent` was forked in, for the child's `process.json`.
 pub fn link(parent: &Process) -> Option<String> {
-    let span = Some(FORKED_IN.load(Ordering::Relaxed)).filter(|&span| span != UNKNOWN)?;
+    let span = FORKED_IN.load(Ordering::Relaxed);
     Some(format!("{:016x}{span:016x}", parent.identity.process))
 }
 
@@ -68,7 +67,7 @@ fn let_go() {
 extern "C" fn in_parent() {
     crate::guarded((), || {
         let_go();
-        FORKED_IN.store(UNKNOWN, Ordering::Relaxed);
+        FORKED_IN.store(SpanId::NONE.0, Ordering::Relaxed);
         if let Some(process) = process::current() {
             set_fast(process, false);
         }

@@ -13,7 +13,7 @@ use crate::run::Identity;
 use crate::scope::set_fast;
 use crate::strings::Strings;
 use crate::write::Sort;
-use crate::{calibrate, fork, names};
+use crate::{calibrate, fork, names, signals};
 use hodo_format::arena::{Anchor, Counts, Loss};
 use hodo_format::spool::ThreadInfo;
 use std::fs::OpenOptions;
@@ -119,7 +119,7 @@ fn become_child() -> Option<&'static Process> {
     config.app = Some(parent.identity.app.clone());
     config.parent = fork::link(parent);
     config.memory_bytes = (config.memory_bytes / CHILD_SHARE).max(CHILD_MIN_BYTES);
-    establish(Process::new(config))
+    establish(Process::make(config))
 }
 
 fn establish(process: Process) -> Option<&'static Process> {
@@ -143,7 +143,7 @@ pub fn start(config: Config) -> Started {
     fork::install();
     crate::pin::pin_library();
     let share = config.share_run;
-    let Some(process) = establish(Process::new(config)) else {
+    let Some(process) = establish(Process::make(config)) else {
         return Started::Off("the system has no memory for the recorder".into());
     };
     if share && process.arena_name.is_some() {
@@ -191,6 +191,10 @@ pub fn count_unattached(sort: Sort) {
 }
 
 impl Process {
+    fn make(config: Config) -> Process {
+        signals::without_sigxfsz(|| Process::new(config))
+    }
+
     fn new(config: Config) -> Process {
         let (clock, slow_clock) = clock::choose(config.clock);
         let first_anchor = clock.anchor();

@@ -2,6 +2,7 @@
 
 use crate::arena::Arena;
 use crate::process::Process;
+use crate::signals;
 use crate::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -95,7 +96,7 @@ impl Pump {
         }
         self.order.store(GO_ON, Ordering::Relaxed);
         let builder = std::thread::Builder::new().name("hodo-pump".into());
-        let spawned = with_signals_blocked(|| builder.spawn(move || process.pump.run(process)));
+        let spawned = signals::with_all_blocked(|| builder.spawn(move || process.pump.run(process)));
         match spawned {
             Ok(handle) => {
                 *thread = Some(handle);
@@ -241,18 +242,4 @@ fn futex(word: &AtomicU32, operation: libc::c_int, value: u32, timeout: Option<D
     let operation = operation | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the word outlives the call, and the time is null or valid.
     unsafe { libc::syscall(libc::SYS_futex, word, operation, value, time) };
-}
-
-/// Runs `spawn` so that the thread it starts takes no signals: the host's go to the host's
-/// threads, and SIGXFSZ must not end it because of our file.
-fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
-    // SAFETY: fills local sets, sets this thread's mask and sets it back.
-    unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let result = spawn();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        result
-    }
 }
