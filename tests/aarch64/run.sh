@@ -21,5 +21,5 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 
 cargo "+$version" build --locked --target $target -p hodo-cli -p hodo-tests
-cargo "+$version" test --locked --target $target --no-fail-fast "${@:---lib}" \
-    -p hodo-format -p hodo-record -p hodo-trace -p hodo-race --tests
+cargo "+$version" test --locked --target $target --no-fail-fast --lib --tests \
+    -p hodo-record -p hodo-race -p hodo-trace -p hodo-format -- "$@"
