@@ -35,7 +35,8 @@ pub struct Arena {
     /// The first slab that was never used; slabs are touched only when they are first needed.
     fresh: AtomicU32,
     reserve: u32,
-    file: Option<File>,
+    file: Mutex<Option<File>>,
+    from_file: bool,
     anchors: Mutex<()>,
     /// In a forked child, and in its children: the descriptor is not ours to close again.
     closed: AtomicBool,
@@ -77,7 +78,8 @@ impl Arena {
             free: FreeList::default(),
             fresh: AtomicU32::new(1),
             reserve: slabs / 10,
-            file,
+            from_file: file.is_some(),
+            file: Mutex::new(file),
             anchors: Mutex::new(()),
             closed: AtomicBool::new(false),
         }
@@ -183,32 +185,81 @@ impl Arena {
     /// Whether the mapping outlives the process, and its file is still there.
     pub fn is_on_disk(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
-        self.file.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|m| m.nlink() > 0)
+        let file = crate::lock(&self.file);
+        file.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|m| m.nlink() > 0)
     }
 
     /// Whether the arena was mapped from a file.
     pub fn has_file(&self) -> bool {
-        self.file.is_some()
+        self.from_file
     }
 
-    /// Replaces the mapping by empty memory: late writers find memory there, never a fault.
+    /// The spool holds everything.
+    pub fn set_finished(&self) {
+        self.header().finished.store(1, Ordering::Release);
+    }
+
+    /// Whether the spool holds everything.
+    pub fn is_finished(&self) -> bool {
+        self.header().finished.load(Ordering::Acquire) != 0
+    }
+
+    /// Gives the file up: what threads may still look at is copied into plain memory of the same
+    /// address, the rest becomes empty memory. Late closers find slots and rings, never a fault.
     pub fn retire(&self) {
-        // SAFETY: the range is this arena's own; nobody reads it for records any more.
-        unsafe {
-            libc::mmap(
-                self.base.cast(),
-                self.bytes(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
-                -1,
-                0,
+        let mut empty_from = 0;
+        for slab in 0..=self.slabs {
+            let kept = slab < self.slabs && self.holds_state(slab);
+            if kept || slab == self.slabs {
+                self.empty(empty_from, slab);
+                empty_from = slab + 1;
+            }
+            if kept {
+                self.privatise(slab);
+            }
+        }
+        *crate::lock(&self.file) = None;
+    }
+
+    fn holds_state(&self, slab: u32) -> bool {
+        use slab_kind::{SLOTS, THREAD, THREAD_SLOTS};
+        let is_used = slab > 0 && slab < self.fresh.load(Ordering::Relaxed);
+        is_used
+            && matches!(
+                self.slab(slab).kind.load(Ordering::Relaxed),
+                THREAD | THREAD_SLOTS | SLOTS
             )
-        };
+    }
+
+    /// Replaces slabs by empty memory.
+    fn empty(&self, from: u32, to: u32) {
+        if from < to {
+            let bytes = (to - from) as usize * SLAB_BYTES;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let address = self.at(from, 0).cast();
+            // SAFETY: the range is this arena's own; nobody reads it for records any more.
+            unsafe { libc::mmap(address, bytes, protection, flags | libc::MAP_FIXED, -1, 0) };
+        }
+    }
+
+    /// Replaces a slab by a copy of it in one step, so that nobody sees it empty.
+    fn privatise(&self, slab: u32) {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let Ok(copy) = map(SLAB_BYTES, flags, -1) else { return };
+        let here = self.at(slab, 0);
+        // SAFETY: copies one slab into a mapping of our own and moves that over the slab.
+        unsafe {
+            copy.copy_from_nonoverlapping(here, SLAB_BYTES);
+            let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            libc::mremap(copy.cast(), SLAB_BYTES, SLAB_BYTES, how, here);
+        }
     }
 
     /// Marks the file as owned by a living process, for readers that ask with `F_GETLK`.
     pub fn lock_for_life(&self) {
-        let Some(file) = &self.file else { return };
+        let file = crate::lock(&self.file);
+        let Some(file) = &*file else { return };
         // SAFETY: a zeroed flock is valid; the call only reads it.
         unsafe {
             let mut lock: libc::flock = std::mem::zeroed();
@@ -221,7 +272,9 @@ impl Arena {
 
     /// A child that kept the file open would keep its dead parent looking alive.
     pub fn close_file_in_child(&self) {
-        let Some(file) = &self.file else { return };
+        // Another thread of the parent may have held the lock: then the descriptor stays open.
+        let Ok(file) = self.file.try_lock() else { return };
+        let Some(file) = &*file else { return };
         if !self.closed.swap(true, Ordering::Relaxed) {
             // SAFETY: in the child nobody uses the parent's descriptor again; the recorder that
             // owns it is abandoned and never dropped.

@@ -4,7 +4,7 @@ use crate::arena::Purpose;
 use crate::cpu::CpuClock;
 use crate::front::THREAD;
 use crate::process::{self, Process};
-use crate::scope::{finish, link_slots, unlink};
+use crate::scope::{allow_fast, finish, link_slots, unlink};
 use crate::thread::Thread;
 use hodo_format::arena::{
     AtomicCounts, SLAB_HEADER_BYTES, THREAD_NAME_BYTES, THREAD_SLOTS, THREAD_SLOTS_AT,
@@ -92,19 +92,30 @@ fn attach(process: &'static Process) -> Option<*mut Thread> {
 }
 
 /// A slab for a new thread. Where all are taken, most hold what short threads left for the pump:
-/// the first scope of a thread then waits for it, for a bounded time.
+/// the first scope of a thread then waits for it, for a bounded time, and no other thread does
+/// until the pump has come round.
 fn take_slab(process: &'static Process) -> Option<u32> {
     const WAIT: Duration = Duration::from_millis(1);
     const WAITS: usize = 20;
-    process.pump.nudge(&process.arena);
+    let pump = &process.pump;
+    pump.nudge(&process.arena);
     let take = || process.arena.take(Purpose::Needed, 0, 0);
     let wait_and_take = |_| {
-        process.pump.ensure_running(process);
-        process.pump.wake();
+        pump.ensure_running(process);
+        pump.wake();
         std::thread::sleep(WAIT);
         take()
     };
-    take().or_else(|| (0..WAITS).find_map(wait_and_take))
+    take().or_else(|| {
+        let round = pump.rounds.load(Ordering::Relaxed);
+        let hopeless = !crate::lock(&pump.trouble).is_empty()
+            || process.waited_in.load(Ordering::Relaxed) == round;
+        let slab = (0..if hopeless { 0 } else { WAITS }).find_map(wait_and_take);
+        if slab.is_none() {
+            process.waited_in.store(round, Ordering::Relaxed);
+        }
+        slab
+    })
 }
 
 fn announce(process: &Process, this: *mut Thread, arrival: Arrival) {
@@ -113,7 +124,7 @@ fn announce(process: &Process, this: *mut Thread, arrival: Arrival) {
     crate::lock(&process.arrivals).push(arrival);
     // SAFETY: the state was filled by the caller. Set under the lock, so that a shutdown or a
     // fork that changes all of them does not miss this one.
-    unsafe { (*this).fast.store(process.may_be_fast(), Ordering::Relaxed) };
+    unsafe { allow_fast(&(*this).fast, process) };
     drop(live);
     call_at_thread_end(this);
 }

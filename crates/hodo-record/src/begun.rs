@@ -48,7 +48,7 @@ impl Handle {
     /// Sets several attributes at once.
     pub fn set_all<const N: usize>(&self, values: [(u32, Value<'_>); N]) {
         if self.is_recorded() {
-            set_on(self.begun.id, values);
+            set_on(self.begun.slot, self.begun.id, values);
         }
     }
 

@@ -18,7 +18,6 @@ use std::sync::atomic::Ordering;
 pub struct Entered {
     stand_in: *mut Slot,
     thread: *mut Thread,
-    before: *mut Slot,
     free: *mut Slot,
     unrecorded: u32,
 }
@@ -28,7 +27,6 @@ impl Entered {
     pub const INERT: Entered = Entered {
         stand_in: std::ptr::null_mut(),
         thread: std::ptr::null_mut(),
-        before: std::ptr::null_mut(),
         free: std::ptr::null_mut(),
         unrecorded: 0,
     };
@@ -61,6 +59,9 @@ pub fn enter(begun: Begun) -> Entered {
         return Entered::INERT;
     }
     let Some((this, process)) = attached() else { return Entered::INERT };
+    if begun.id != 0 && begun.process != process.identity.process {
+        return Entered::INERT;
+    }
     // SAFETY: `attached` gave this thread's own state.
     let thread = unsafe { &mut *this };
     let Some(stand_in) = stand_in(thread, process, begun) else { return Entered::INERT };
@@ -75,7 +76,6 @@ fn remember(thread: &mut Thread, stand_in: *mut Slot) -> Entered {
     Entered {
         stand_in,
         thread,
-        before: thread.current,
         free: thread.free,
         unrecorded: thread.unrecorded,
     }
@@ -125,6 +125,8 @@ pub fn leave(entered: Entered) {
             let free = std::mem::replace(&mut thread.free, entered.free);
             thread.spare_free();
             thread.free = free;
+        } else {
+            unlink_suspended(thread, slot);
         }
     }
     thread.spare(slot);
@@ -146,11 +148,14 @@ pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
     let Some((this, process)) = attached() else { return Entered::INERT };
     // SAFETY: `attached` gave this thread's own state.
     let thread = unsafe { &mut *this };
-    forget_suspended(thread, &stack);
     if stack.process != process.identity.process || stack.number != thread.number {
+        leave_to_owner(stack);
         return enter(begun);
     }
+    forget_suspended(thread, &stack);
     let entered = remember(thread, stack.stand_in);
+    // SAFETY: the stand-in is this thread's, at the bottom of the future's stack.
+    unsafe { (*stack.stand_in).up = thread.current };
     thread.current = stack.top;
     (thread.free, thread.unrecorded) = (stack.free, stack.unrecorded);
     entered
@@ -160,6 +165,10 @@ pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
 pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
     let Some(thread) = same_thread(&entered) else { return };
     settle(entered.stand_in);
+    // What was current before, or what is left of it: a scope around the poll may have been
+    // closed inside it.
+    // SAFETY: the stand-in is a slot of this thread.
+    let before = unsafe { (*entered.stand_in).up };
     if thread.current == entered.stand_in {
         thread.spare_free();
         thread.spare(entered.stand_in);
@@ -179,7 +188,7 @@ pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
         unsafe { (*this).suspended = &raw mut *stack };
         *suspended = Some(stack);
     }
-    thread.current = entered.before;
+    thread.current = before;
     (thread.free, thread.unrecorded) = (entered.free, entered.unrecorded);
 }
 
@@ -209,16 +218,22 @@ fn flag_suspended(top: *mut Slot, stand_in: *mut Slot) {
 /// Lets go of a future's stack: called before its memory goes.
 pub fn drop_suspended(suspended: &mut Option<Box<Suspended>>) {
     let Some(stack) = suspended.take() else { return };
-    let Some((this, process)) = existing() else { return };
+    let Some((this, process)) = existing() else { return leave_to_owner(stack) };
     // SAFETY: `existing` gave this thread's own state.
     let thread = unsafe { &mut *this };
-    if stack.process == process.identity.process && stack.number == thread.number {
-        forget_suspended(thread, &stack);
-        let free = std::mem::replace(&mut thread.free, stack.free);
-        thread.spare_free();
-        thread.free = free;
-        thread.spare(stack.stand_in);
+    if stack.process != process.identity.process || stack.number != thread.number {
+        return leave_to_owner(stack);
     }
+    forget_suspended(thread, &stack);
+    let free = std::mem::replace(&mut thread.free, stack.free);
+    thread.spare_free();
+    thread.free = free;
+    thread.spare(stack.stand_in);
+}
+
+/// The thread a stack belongs to may still have it on its list: it is never freed elsewhere.
+fn leave_to_owner(stack: Box<Suspended>) {
+    Box::leak(stack);
 }
 
 fn forget_suspended(thread: &mut Thread, stack: &Suspended) {

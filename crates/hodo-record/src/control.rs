@@ -7,6 +7,7 @@ use crate::pump::Flushed;
 use crate::rendezvous;
 use crate::signals;
 use crate::table::TABLE;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -55,7 +56,10 @@ pub fn health() -> Health {
     numbers.health()
 }
 
-static WARN: RwLock<fn(&str)> = RwLock::new(|message| eprintln!("hodo: {message}"));
+static WARN: RwLock<fn(&str)> = RwLock::new(|message| {
+    // A standard error that is closed or full is the host's affair.
+    let _ = writeln!(std::io::stderr(), "hodo: {message}");
+});
 
 /// Sends warnings elsewhere than to standard error.
 pub fn set_warn(warn: fn(&str)) {

@@ -33,6 +33,8 @@ pub struct Source {
     passed: Vec<u32>,
     stored: Counts,
     reading: Counts,
+    /// The thread had ended before it was last read.
+    ended: bool,
 }
 
 impl Source {
@@ -47,6 +49,7 @@ impl Source {
             passed: Vec::new(),
             stored: Counts::default(),
             reading: Counts::default(),
+            ended: false,
         }
     }
 
@@ -123,7 +126,17 @@ impl Source {
         self.reading = Counts::default();
     }
 
-    /// Whether the thread had ended; ask before reading, so that nothing comes after.
+    /// Notes whether the thread has ended; before reading, so that nothing comes after.
+    pub fn note_end(&mut self, arena: &Arena) {
+        self.ended = self.has_ended(arena);
+    }
+
+    /// Whether the thread has ended and all it recorded is in the spool.
+    pub fn is_over(&self, arena: &Arena) -> bool {
+        self.ended && self.backlog(arena) == 0
+    }
+
+    /// Whether the thread has ended.
     pub fn has_ended(&self, arena: &Arena) -> bool {
         self.header(arena).ended.load(Ordering::Acquire) != 0
     }

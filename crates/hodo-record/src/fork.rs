@@ -3,7 +3,7 @@
 use crate::front::THREAD;
 use crate::names::Names;
 use crate::process::{self, Process};
-use crate::scope::set_fast;
+use crate::scope::forbid_fast;
 use crate::thread::Thread;
 use hodo_format::record::SpanId;
 use std::cell::RefCell;
@@ -69,7 +69,8 @@ extern "C" fn in_parent() {
         let_go();
         FORKED_IN.store(SpanId::NONE.0, Ordering::Relaxed);
         if let Some(process) = process::current() {
-            set_fast(process, false);
+            process.pump.forked();
+            forbid_fast(process);
         }
     });
 }

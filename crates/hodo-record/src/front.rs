@@ -5,7 +5,7 @@
 
 use crate::attr::{JSON, Raw, TEXT};
 use crate::rendezvous::{is_on, table};
-use crate::thread::{INERT, LAYOUT_VERSION, Opened, TAG, Thread, span_head};
+use crate::thread::{INERT, LAYOUT_VERSION, Opened, Thread, span_head};
 use hodo_format::arena::Slot;
 use hodo_format::record::{AttrsRecord, Head, Kind, MarkRecord, SpanId, Unit, code, flag};
 use std::cell::Cell;
@@ -195,7 +195,9 @@ fn open_head(head: impl Fn() -> u64, index: Option<i64>) -> Scope {
 fn open_slowly(head: u64, index: i64) -> Opened {
     let Some(table) = table() else { return Opened::INERT };
     let opened = (table.open)(head, index);
-    remember((table.thread)(LAYOUT_VERSION));
+    if opened.slot != INERT {
+        remember((table.thread)(LAYOUT_VERSION));
+    }
     opened
 }
 
@@ -249,7 +251,7 @@ impl Scope {
         let done = fixed(id, &values)
             .is_some_and(|unit| unsafe { Thread::set(THREAD.get(), slot, unit) });
         if !done {
-            set_on(id, values);
+            set_on(slot, id, values);
         }
     }
 
@@ -259,12 +261,13 @@ impl Scope {
         if !self.is_recorded() {
             return;
         }
-        // SAFETY: the state is the calling thread's own; one that a fork wiped has no current
-        // scope, and then the slot is the parent's. Else it is this thread's and open.
+        let Opened { slot, id } = self.opened;
+        // SAFETY: the state is the calling thread's own; its current slot is too.
         unsafe {
-            if !(*thread).current.is_null() {
-                let slot = self.opened.slot.map_addr(|address| address & !TAG);
+            if (*thread).current == slot {
                 (*slot).head |= u64::from(flag::FAILED) << 16;
+            } else if let Some(table) = table() {
+                (table.fail)(slot, id);
             }
         }
     }
@@ -327,11 +330,15 @@ fn fixed<const N: usize>(span: u64, values: &[(u32, Value<'_>); N]) -> Option<Un
 
 #[cold]
 #[inline(never)]
-pub(crate) fn set_on<const N: usize>(span: u64, values: [(u32, Value<'_>); N]) {
+pub(crate) fn set_on<const N: usize>(
+    slot: *mut Slot,
+    span: u64,
+    values: [(u32, Value<'_>); N],
+) {
     let values = values.map(|(key, value)| value.raw(key));
     if let Some(table) = table() {
         // SAFETY: the values borrow their texts until the call returns.
-        unsafe { (table.set)(span, values.as_ptr(), values.len()) };
+        unsafe { (table.set)(slot, span, values.as_ptr(), values.len()) };
     }
 }
 

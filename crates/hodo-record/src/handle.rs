@@ -53,15 +53,17 @@ pub struct Begun {
     pub slot: *mut Slot,
     /// Its id, 0 when nothing is recorded.
     pub id: u64,
+    /// Random id of the recorder it belongs to; in a forked child or after a restart not ours.
+    pub process: u64,
     /// Open scopes above, itself included.
     pub depth: u32,
 }
 
 impl Begun {
     /// A handle that records nothing.
-    pub const INERT: Begun = Begun { slot: std::ptr::null_mut(), id: 0, depth: 0 };
+    pub const INERT: Begun = Begun { slot: std::ptr::null_mut(), id: 0, process: 0, depth: 0 };
     /// No scope at all, to be made current on purpose: what opens inside has no parent.
-    pub const OUTSIDE: Begun = Begun { slot: CLAIMED, id: 0, depth: 0 };
+    pub const OUTSIDE: Begun = Begun { slot: CLAIMED, id: 0, process: 0, depth: 0 };
 }
 
 /// Marks a slot whose scope somebody is ending; ends race, one wins.
@@ -122,7 +124,7 @@ pub fn begin(name: u32, flags: u16, index: i64) -> Begun {
         (*slot).start = process.clock.now();
         (*slot).id.store(id, Ordering::Release);
     }
-    Begun { slot, id, depth: depth + 1 }
+    Begun { slot, id, process: process.identity.process, depth: depth + 1 }
 }
 
 /// Ends a begun scope, from any thread; a second end does nothing and is counted.

@@ -5,10 +5,11 @@ use crate::cpu::CpuMethod;
 use crate::drain::load;
 use crate::process::{self, Process};
 use hodo_format::arena::{
-    Counts, Loss, SLAB_BYTES, SLAB_UNITS_AT, THREAD_UNITS_AT, ThreadHeader, slab_kind,
+    Counts, Loss, SLAB_BYTES, SLAB_UNITS, SLAB_UNITS_AT, THREAD_UNITS, THREAD_UNITS_AT, ThreadHeader, slab_kind,
 };
 use hodo_format::record::{Head, Kind, Unit};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 const TEXT_BYTES: usize = 512;
@@ -115,8 +116,13 @@ impl Numbers {
         let mut numbers = Numbers::off();
         numbers.names_refused = crate::names::refused();
         numbers.internal_errors = crate::internal_errors();
-        if let Some(process) = process::current() {
-            numbers.fill(process);
+        match process::current() {
+            Some(process) => numbers.fill(process),
+            None => {
+                if let Some(last) = *crate::lock(&LAST) {
+                    numbers = last;
+                }
+            }
         }
         numbers
     }
@@ -152,16 +158,16 @@ impl Numbers {
 
     fn add_slab(&mut self, process: &Process, slab: u32) {
         let header = process.arena.slab(slab);
-        let at = match header.kind.load(Ordering::Acquire) {
+        let (at, capacity) = match header.kind.load(Ordering::Acquire) {
             slab_kind::THREAD => {
                 self.add_thread(process, slab);
-                THREAD_UNITS_AT
+                (THREAD_UNITS_AT, THREAD_UNITS)
             }
-            slab_kind::RING => SLAB_UNITS_AT,
+            slab_kind::RING => (SLAB_UNITS_AT, SLAB_UNITS),
             _ => return,
         };
         let mut unit = header.drained.load(Ordering::Acquire) as usize;
-        let end = header.len.load(Ordering::Acquire) as usize;
+        let end = (header.len.load(Ordering::Acquire) as usize).min(capacity);
         let units = process.arena.at(slab, at).cast_const().cast::<Unit>();
         while unit < end {
             // SAFETY: below the published length; the slab may be given back meanwhile, then the
@@ -229,6 +235,22 @@ impl Numbers {
             degraded: text(&self.degraded),
         }
     }
+}
+
+/// The numbers of the recorder that was stopped last.
+static LAST: Mutex<Option<Numbers>> = Mutex::new(None);
+
+/// Keeps the numbers of a recorder that stops; what is still in its rings is lost with them,
+/// unless a file keeps them.
+pub fn keep_last(process: &Process) {
+    let mut numbers = Numbers::off();
+    numbers.fill(process);
+    numbers.on = 0;
+    if !process.arena.is_on_disk() {
+        let left = std::mem::take(&mut numbers.in_ring);
+        numbers.lost[Loss::NotStored as usize] += left;
+    }
+    *crate::lock(&LAST) = Some(numbers);
 }
 
 fn degraded(process: &Process) -> String {

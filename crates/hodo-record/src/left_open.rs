@@ -7,13 +7,25 @@ use hodo_format::arena::{
 use hodo_format::record::{Head, Kind, Span, SpanId, Unit, flag};
 use std::sync::atomic::Ordering;
 
-/// Every open scope as a span that ends now and says that nobody closed it.
-pub fn spans(process: &Process) -> Vec<Unit> {
-    let now = process.clock.now();
-    (1..=process.arena.slabs())
-        .flat_map(|slab| slots(process, slab))
-        .filter_map(|slot| span(slot, now))
-        .collect()
+/// Every open scope, with its slot.
+pub struct Left {
+    open: Vec<(*const Slot, Unit)>,
+}
+
+impl Left {
+    /// Looks for slots in use: each as a span that ends now and says that nobody closed it.
+    pub fn find(process: &Process) -> Left {
+        let now = process.clock.now();
+        let slots = (1..=process.arena.slabs()).flat_map(|slab| slots(process, slab));
+        Left { open: slots.filter_map(|slot| Some((slot, span(slot, now)?))).collect() }
+    }
+
+    /// Those that have not closed since they were found.
+    pub fn still_open(&mut self) -> Vec<Unit> {
+        // SAFETY: the slots lie in the arena, and ids are atomic.
+        let id = |slot: *const Slot| unsafe { (*slot).id.load(Ordering::Acquire) };
+        self.open.drain(..).filter(|(slot, unit)| id(*slot) == unit.0[1]).map(|o| o.1).collect()
+    }
 }
 
 fn slots(process: &Process, slab: u32) -> impl Iterator<Item = *const Slot> {
@@ -39,11 +51,9 @@ fn span(slot: *const Slot, now: u64) -> Option<Unit> {
     if id == 0 || head.kind != Kind::Span as u8 {
         return None;
     }
-    let own = flag::HAS_INDEX | flag::BENCH | flag::ITERATION | flag::WARMUP;
+    let own = flag::HAS_INDEX | flag::BENCH | flag::ITERATION | flag::WARMUP | flag::FAILED;
     let flags = (head.flags & own) | flag::LEFT_OPEN | flag::CPU_OTHER_THREAD;
     let (id, parent) = (SpanId(id), SpanId(parent));
-    Some(
-        Span { flags, name: head.name, id, parent, start, end: now, cpu: 0, index, overhead }
-            .to_unit(),
-    )
+    let end = now.max(start);
+    Some(Span { flags, name: head.name, id, parent, start, end, cpu: 0, index, overhead }.to_unit())
 }

@@ -10,7 +10,7 @@ use crate::handle::Handles;
 use crate::pool::{Pool, wiped_on_fork};
 use crate::pump::{Flushed, Pump};
 use crate::run::Identity;
-use crate::scope::set_fast;
+use crate::scope::{allow_all_fast, forbid_fast};
 use crate::strings::Strings;
 use crate::write::Sort;
 use crate::{calibrate, fork, names, signals};
@@ -47,6 +47,9 @@ pub struct Process {
     pub(crate) scope_cost: AtomicU64,
     /// Sums over threads that ended.
     pub(crate) buried: Mutex<ThreadInfo>,
+    /// The pump's round in which a thread waited for memory in vain.
+    pub(crate) waited_in: AtomicU64,
+    stopped: AtomicBool,
     warned_depth: AtomicBool,
 }
 
@@ -114,11 +117,12 @@ fn become_child() -> Option<&'static Process> {
         return Some(process);
     }
     let parent = origin()?;
+    parent.arena.close_file_in_child();
     let mut config = parent.config.clone();
     config.run = Some(parent.identity.run.clone());
     config.app = Some(parent.identity.app.clone());
     config.parent = fork::link(parent);
-    config.memory_bytes = (config.memory_bytes / CHILD_SHARE).max(CHILD_MIN_BYTES);
+    config.memory_bytes = (config.memory_bytes / CHILD_SHARE).max(CHILD_MIN_BYTES.min(config.memory_bytes));
     establish(Process::make(config))
 }
 
@@ -166,8 +170,11 @@ pub fn stop() -> Flushed {
         word.store(std::ptr::null_mut(), Ordering::Release);
     }
     ORIGIN.store(std::ptr::null_mut(), Ordering::Release);
-    set_fast(process, false);
+    process.stopped.store(true, Ordering::SeqCst);
+    forbid_fast(process);
     process.pump.finish(process);
+    crate::health::keep_last(process);
+    process.remove_arena();
     let trouble = crate::lock(&process.pump.trouble).clone();
     process.unshare();
     if trouble.is_empty() { Flushed::Done } else { Flushed::Failed(trouble) }
@@ -229,6 +236,8 @@ impl Process {
             pump: Pump::default(),
             scope_cost: AtomicU64::new(scope_cost),
             buried: Mutex::default(),
+            waited_in: AtomicU64::new(u64::MAX),
+            stopped: AtomicBool::new(false),
             warned_depth: AtomicBool::new(false),
         };
         process.keep_names();
@@ -256,6 +265,11 @@ impl Process {
         self.cpu == CpuMethod::Off
     }
 
+    /// Whether the recorder was shut down.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
     /// Whether every scope takes the slow path here, for its clock is not the counter.
     pub(crate) fn is_slow(&self) -> bool {
         self.cpu_is_off() || self.clock != ClockSource::Counter
@@ -272,7 +286,7 @@ impl Process {
 
     /// After a fork stopped the pump: it runs again, so threads need not take the slow path.
     pub(crate) fn resume_fast_path(&self) {
-        set_fast(self, true);
+        allow_all_fast(self);
     }
 
     pub(crate) fn lose(&self, reason: Loss, counts: Counts) {
@@ -312,10 +326,10 @@ impl Process {
         }
     }
 
-    /// The spool holds everything: the arena goes, in memory and on disk.
-    pub(crate) fn remove_arena(&self) {
-        self.arena.header().finished.store(1, Ordering::Release);
-        if let Some(name) = &self.arena_name {
+    /// The recorder has stopped: the arena goes from memory, and if the spool holds everything
+    /// from the disk too.
+    fn remove_arena(&self) {
+        if let Some(name) = self.arena_name.as_ref().filter(|_| self.arena.is_finished()) {
             let _ = std::fs::remove_file(self.folder().join(name));
         }
         self.arena.retire();

@@ -25,6 +25,10 @@ pub struct Pump {
     woken: AtomicU32,
     order: AtomicU32,
     running: AtomicBool,
+    /// A fork is under way: no thread may be started.
+    forking: AtomicBool,
+    /// Rounds that wrote something, or found nothing to write.
+    pub rounds: AtomicU64,
     thread: Mutex<Option<JoinHandle<()>>>,
     work: Mutex<Option<Work>>,
     asked: AtomicU64,
@@ -91,7 +95,7 @@ impl Pump {
     #[cold]
     fn start(&self, process: &'static Process) {
         let mut thread = crate::lock(&self.thread);
-        if self.running.load(Ordering::Acquire) {
+        if self.running.load(Ordering::Acquire) || self.forking.load(Ordering::Acquire) {
             return;
         }
         self.order.store(GO_ON, Ordering::Relaxed);
@@ -118,15 +122,27 @@ impl Pump {
         self.running.store(false, Ordering::Release);
     }
 
-    /// Stops the pump for a fork; it restarts with the next scope.
+    /// Stops the pump for a fork; after [`Pump::forked`] it restarts with the next scope.
     pub fn pause(&self) {
+        self.forking.store(true, Ordering::Release);
         self.stop(PAUSE);
+    }
+
+    /// The fork is over.
+    pub fn forked(&self) {
+        self.forking.store(false, Ordering::Release);
+    }
+
+    /// Whether the pump is to stop at once; what it has not written stays in the rings.
+    pub fn is_pausing(&self) -> bool {
+        self.order.load(Ordering::Acquire) == PAUSE
     }
 
     /// Writes all that is left and ends the spool.
     pub fn finish(&self, process: &'static Process) {
         self.ensure_running(process);
         self.stop(FINISH);
+        *crate::lock(&self.work) = None;
     }
 
     /// Wakes the pump.
@@ -167,17 +183,19 @@ impl Pump {
         let work = work.get_or_insert_with(|| Work::new(process));
         loop {
             let order = self.order.load(Ordering::Acquire);
+            if order == PAUSE {
+                return;
+            }
             let request = self.asked.load(Ordering::Acquire);
             let answered = crate::lock(&self.answered).request;
             let woken = self.woken.swap(0, Ordering::AcqRel) != 0;
             let now = woken || order != GO_ON || request > answered;
-            let well = crate::guarded(true, || self.round(work, process, now));
+            let well = crate::guarded(false, || self.round(work, process, now));
             if request > answered {
                 *crate::lock(&self.answered) = Answered { request, well };
                 self.answer.notify_all();
             }
             match order {
-                PAUSE => return,
                 FINISH => {
                     crate::guarded((), || work.finish(process));
                     return;
@@ -198,6 +216,7 @@ impl Pump {
         self.spool_bytes.store(work.spool_bytes(), Ordering::Relaxed);
         match result {
             Ok(()) => {
+                self.rounds.fetch_add(1, Ordering::Relaxed);
                 self.recover();
                 true
             }
@@ -211,18 +230,16 @@ impl Pump {
 
     /// Says once when trouble begins and once when it ends; what the start said is not said again.
     fn complain(&self, process: &Process, what: &str) {
-        let mut trouble = crate::lock(&self.trouble);
-        if trouble.is_empty() && process.arena.has_file() {
+        let before = std::mem::replace(&mut *crate::lock(&self.trouble), what.into());
+        if before.is_empty() && process.arena.has_file() {
             let goes_on = "recording goes on in memory; what does not fit is counted as lost";
             crate::warn(&format!("{what}; {goes_on}"));
         }
-        *trouble = what.into();
     }
 
     fn recover(&self) {
-        let mut trouble = crate::lock(&self.trouble);
-        if !trouble.is_empty() {
-            trouble.clear();
+        let before = std::mem::take(&mut *crate::lock(&self.trouble));
+        if !before.is_empty() {
             crate::warn("writing works again");
         }
     }

@@ -53,8 +53,9 @@ impl Identity {
     /// Makes the folders and writes both JSON files, if they are not there.
     pub fn establish(&self, clock: &str, arena: Option<&str>) -> std::io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        write_new(&self.run.join("run.json"), &self.run_json())?;
-        write_new(&self.folder.join("process.json"), &self.process_json(clock, arena))
+        let own = format!("json.{:016x}", self.process);
+        write_new(&self.run.join("run.json"), &own, &self.run_json())?;
+        write_new(&self.folder.join("process.json"), &own, &self.process_json(clock, arena))
     }
 
     fn run_json(&self) -> String {
@@ -102,11 +103,11 @@ impl Identity {
 }
 
 /// Writes a file that appears whole or not at all, and leaves one that is there.
-fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+fn write_new(path: &Path, own: &str, text: &str) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let part = path.with_extension(format!("json.{}", std::process::id()));
+    let part = path.with_extension(own);
     let written = std::fs::File::create(&part).and_then(|mut file| file.write_all(text.as_bytes()));
     // A link fails where the name exists, so of two processes one writes the run's file.
     let linked = written.and_then(|()| match std::fs::hard_link(&part, path) {

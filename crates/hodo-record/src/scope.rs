@@ -8,7 +8,7 @@ use crate::thread::{DROPPED, Opened, TAG, Thread};
 use crate::write::{Sort, append, lose};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
 use hodo_format::record::{Head, SpanId, Unit, code, flag};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// In the head of an open slot only: the thread was already panicking when the scope opened.
 const OPENED_IN_PANIC: u16 = 1 << 15;
@@ -53,7 +53,7 @@ pub fn open(head: u64, index: i64) -> Opened {
     if std::thread::panicking() {
         head |= u64::from(OPENED_IN_PANIC) << 16;
     } else {
-        thread.fast.store(process.may_be_fast(), Ordering::Relaxed);
+        allow_fast(&thread.fast, process);
     }
     let id = push(thread, slot, head, index, process);
     let slow = process.is_slow() || head >> 16 & u64::from(OPENED_IN_PANIC) != 0;
@@ -154,6 +154,15 @@ pub fn cancel(slot: *mut Slot, id: u64) {
     }
 }
 
+/// Marks an open scope as failed.
+pub fn fail(slot: *mut Slot, id: u64) {
+    let slot = untagged(slot);
+    if own_open(slot, id).is_some() {
+        // SAFETY: the slot is this thread's and open.
+        unsafe { (*slot).head |= u64::from(flag::FAILED) << 16 };
+    }
+}
+
 /// The slot itself, of one that the fast path must not close.
 fn untagged(slot: *mut Slot) -> *mut Slot {
     if slot == DROPPED { slot } else { slot.map_addr(|address| address & !TAG) }
@@ -185,7 +194,6 @@ fn own_open(slot: *mut Slot, id: u64) -> Option<(&'static mut Thread, &'static P
 }
 
 /// Whether a panic that began inside the scope is leaving it.
-///
 fn fails_by_panic(thread: &Thread, slot: *mut Slot) -> bool {
     // SAFETY: the caller has checked the slot.
     let head = Head::from_word(unsafe { (*slot).head });
@@ -279,11 +287,26 @@ pub fn charge(slot: *mut Slot, ticks: u64) {
     unsafe { (*slot).overhead += ticks };
 }
 
-/// Lets threads use the fast path, or sends each one's next open to the slow path.
-pub fn set_fast(process: &Process, fast: bool) {
-    let word = if fast { process.may_be_fast() } else { 0 };
+/// Sends each thread's next open to the slow path.
+pub fn forbid_fast(process: &Process) {
     for &thread in crate::lock(&process.live).iter() {
         // SAFETY: threads leave this list, under its lock, before their state is reused.
-        unsafe { (*thread.0).fast.store(word, Ordering::Relaxed) };
+        unsafe { (*thread.0).fast.store(0, Ordering::SeqCst) };
+    }
+}
+
+/// Lets every thread use the fast path again.
+pub fn allow_all_fast(process: &Process) {
+    for &thread in crate::lock(&process.live).iter() {
+        // SAFETY: as above.
+        allow_fast(unsafe { &(*thread.0).fast }, process);
+    }
+}
+
+/// Lets a thread use the fast path, unless its recorder has been stopped, also just now.
+pub fn allow_fast(fast: &AtomicU32, process: &Process) {
+    fast.store(process.may_be_fast(), Ordering::SeqCst);
+    if process.is_stopped() {
+        fast.store(0, Ordering::SeqCst);
     }
 }

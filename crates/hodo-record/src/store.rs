@@ -177,7 +177,11 @@ impl Store {
     pub fn keep_cap(&mut self, lost: &mut dyn FnMut(Loss, Counts)) {
         while self.bytes() > self.cap {
             let Some(oldest) = self.sealed.pop_front() else { return };
-            let _ = std::fs::remove_file(&oldest.path);
+            let removed = std::fs::remove_file(&oldest.path);
+            if removed.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {
+                self.sealed.push_front(oldest);
+                return;
+            }
             lost(Loss::SpoolCap, oldest.counts);
         }
     }

@@ -20,12 +20,17 @@ struct OpenSlab {
     slab: u32,
     used: usize,
     slabs: u32,
+    next_id: u32,
 }
 
 impl Strings {
     /// Writes string `id`; false when the arena has no place for it. Ids come in order.
     pub fn keep(&self, process: &Process, id: u32, text: &str) -> bool {
         let mut open = crate::lock(&self.open);
+        // An id is known by its place: once one found no room, none after it may be kept.
+        if id != open.next_id {
+            return false;
+        }
         let bytes = size_of::<u32>() + text.len();
         let full = open.slab == 0 || SLAB_HEADER_BYTES + open.used + bytes > SLAB_BYTES;
         if full && !open.next(process, id) {
@@ -40,6 +45,7 @@ impl Strings {
             at.add(4).copy_from_nonoverlapping(text.as_ptr(), text.len());
         }
         open.used += bytes;
+        open.next_id = id + 1;
         arena.slab(open.slab).len.store(open.used as u32, Ordering::Release);
         true
     }
@@ -53,7 +59,7 @@ impl OpenSlab {
         }
         let Some(slab) = arena.take(Purpose::Needed, 0, u64::from(first)) else { return false };
         arena.slab(slab).kind.store(slab_kind::STRINGS, Ordering::Release);
-        *self = OpenSlab { slab, used: 0, slabs: self.slabs + 1 };
+        (self.slab, self.used, self.slabs) = (slab, 0, self.slabs + 1);
         true
     }
 }

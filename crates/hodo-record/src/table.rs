@@ -49,8 +49,10 @@ pub struct Table {
     pub suspend: unsafe extern "C" fn(Entered, *mut *mut Suspended),
     /// Frees what a future that is dropped has suspended.
     pub drop_suspended: unsafe extern "C" fn(*mut *mut Suspended),
-    /// Sets attributes of a span.
-    pub set: unsafe extern "C" fn(u64, *const Raw, usize),
+    /// Sets attributes of the span in a slot.
+    pub set: unsafe extern "C" fn(*mut Slot, u64, *const Raw, usize),
+    /// Marks an open scope as failed.
+    pub fail: extern "C" fn(*mut Slot, u64),
     /// Makes a mark: name, value, whether a summary.
     pub mark: unsafe extern "C" fn(u32, *const Raw, bool),
     /// Random half of this process's ids; 0 when off.
@@ -84,6 +86,7 @@ pub static TABLE: Table = Table {
     suspend,
     drop_suspended,
     set,
+    fail,
     mark,
     process: process_id,
     flush,
@@ -140,10 +143,11 @@ extern "C" fn end(begun: Begun, flags: u16) {
 
 extern "C" fn link() -> Begun {
     guarded(Begun::INERT, || {
-        let Some((thread, _)) = attach::existing() else { return Begun::INERT };
+        let Some((thread, process)) = attach::existing() else { return Begun::INERT };
         // SAFETY: this thread's own state.
         let thread = unsafe { &*thread };
-        Begun { slot: std::ptr::null_mut(), id: thread.current_id().0, depth: thread.depth() }
+        let (slot, process) = (std::ptr::null_mut(), process.identity.process);
+        Begun { slot, id: thread.current_id().0, process, depth: thread.depth() }
     })
 }
 
@@ -197,11 +201,20 @@ unsafe extern "C" fn drop_suspended(place: *mut *mut Suspended) {
 
 /// # Safety
 /// `values` points at `count` values, whose texts are live `str`s.
-unsafe extern "C" fn set(span: u64, values: *const Raw, count: usize) {
+unsafe extern "C" fn set(slot: *mut Slot, span: u64, values: *const Raw, count: usize) {
     guarded((), || {
-        // SAFETY: by the contract.
-        unsafe { attr::set(SpanId(span), std::slice::from_raw_parts(values, count)) }
+        // An arena that is not this process's: the scope is that of its parent, or was before a
+        // restart, and its id another scope's here.
+        let ours = process::current_or_child().is_some_and(|p| p.arena.holds(slot.cast()));
+        if ours {
+            // SAFETY: by the contract.
+            unsafe { attr::set(SpanId(span), std::slice::from_raw_parts(values, count)) }
+        }
     });
+}
+
+extern "C" fn fail(slot: *mut Slot, id: u64) {
+    guarded((), || scope::fail(slot, id));
 }
 
 /// # Safety

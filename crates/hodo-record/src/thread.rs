@@ -218,7 +218,7 @@ impl Thread {
             let parent = (*slot).up;
             (*parent).overhead += (*slot).overhead + (*this).scope_cost.load(Ordering::Relaxed);
             (*this).current = parent;
-            (*slot).id.store(0, Ordering::Relaxed);
+            (*slot).id.store(0, Ordering::Release);
             (*slot).up = (*this).free;
             (*this).free = slot;
             true

@@ -9,6 +9,7 @@ use hodo_format::spool::{
     Encoder, FRAME_RECORDS, Losses, anchors_frame, end_frame, losses_frame, strings_frame,
     thread_frame,
 };
+use hodo_format::record::UNIT_BYTES;
 use std::io::Error;
 use std::time::{Duration, Instant};
 
@@ -91,22 +92,22 @@ impl Work {
         self.sources.extend(arrivals.into_iter().map(Source::new));
     }
 
-    /// Writes everything there is, in rounds of bounded size.
+    /// Writes what there is, in writes of bounded size: until nothing waits, as much was written as
+    /// the arena holds, or a fork wants the pump to stop.
     pub fn write_all(&mut self, process: &Process) -> Result<(), Error> {
+        let enough = process.arena.bytes() as u64 / UNIT_BYTES as u64;
+        let mut written = 0;
         loop {
             self.welcome(process);
-            let ended: Vec<bool> =
-                self.sources.iter().map(|source| source.has_ended(&process.arena)).collect();
-            match self.write_some(process) {
-                Ok(true) => continue,
-                Ok(false) => {
-                    self.last_write = Instant::now();
-                    return self.see_off(process, &ended);
-                }
-                Err(error) => {
-                    self.sources.iter_mut().for_each(Source::forget);
-                    return Err(error);
-                }
+            self.sources.iter_mut().for_each(|source| source.note_end(&process.arena));
+            let before = load(&process.arena.header().stored).records();
+            let more = self.write_some(process).inspect_err(|_| {
+                self.sources.iter_mut().for_each(Source::forget);
+            })?;
+            written += load(&process.arena.header().stored).records() - before;
+            if !more || written >= enough || process.pump.is_pausing() {
+                self.last_write = Instant::now();
+                return self.see_off(process);
             }
         }
     }
@@ -157,12 +158,14 @@ impl Work {
     fn gather(&mut self, process: &Process) -> (Counts, bool) {
         let encoder = &mut self.encoder.0;
         let mut counts = Counts::default();
-        for source in &mut self.sources {
+        for (i, source) in self.sources.iter_mut().enumerate() {
             while source.read_into(&process.arena, encoder) {
                 counts += encoder.counts();
                 encoder.finish(self.sequence, &mut self.frames);
                 self.sequence += 1;
                 if self.frames.len() >= self.write_bytes {
+                    // The next write begins behind it, so that one busy thread starves no other.
+                    self.sources.rotate_left(i + 1);
                     return (counts, true);
                 }
             }
@@ -201,11 +204,11 @@ impl Work {
     }
 
     /// Writes the counters of threads that ended, gives their slabs back, and writes the totals.
-    fn see_off(&mut self, process: &Process, ended: &[bool]) -> Result<(), Error> {
+    fn see_off(&mut self, process: &Process) -> Result<(), Error> {
         let arena = &process.arena;
         self.catalog.clear();
         let first_sequence = self.sequence;
-        for source in ended.iter().zip(&self.sources).filter_map(|(&e, s)| e.then_some(s)) {
+        for source in self.sources.iter().filter(|source| source.is_over(arena)) {
             thread_frame(self.sequence, &source.info(arena), &mut self.catalog);
             self.sequence += 1;
         }
@@ -219,14 +222,13 @@ impl Work {
             return Err(error);
         }
         self.losses_kept = losses;
-        let mut ended = ended.iter();
         self.sources.retain(|source| {
-            let gone = ended.next() == Some(&true);
-            if gone {
+            let over = source.is_over(arena);
+            if over {
                 process.bury(&source.info(arena));
                 source.give_back(arena);
             }
-            !gone
+            !over
         });
         Ok(())
     }
@@ -268,15 +270,18 @@ impl Work {
         // A thread that was inside its fast path when recording stopped is given time to leave it.
         std::thread::sleep(Duration::from_millis(1));
         if self.write_all(process).and_then(|()| self.write_end(process)).is_ok() {
-            process.remove_arena();
+            process.arena.set_finished();
         }
     }
 
     fn write_end(&mut self, process: &Process) -> Result<(), Error> {
-        let left = crate::left_open::spans(process);
-        let counts = self.encoder.0.push(0, 0, &left);
-        self.frames.clear();
-        if !left.is_empty() {
+        let mut left = crate::left_open::Left::find(process);
+        // Some may have closed since: then their records are in the rings by now.
+        self.write_all(process)?;
+        let left = left.still_open();
+        for (i, spans) in left.chunks(FRAME_RECORDS).enumerate() {
+            let counts = self.encoder.0.push(0, (i * FRAME_RECORDS) as u64, spans);
+            self.frames.clear();
             self.encoder.0.finish(self.sequence, &mut self.frames);
             self.sequence += 1;
             self.store.append(&self.frames, counts)?;

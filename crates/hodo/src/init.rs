@@ -57,7 +57,7 @@ impl Recording {
 impl Drop for Recording {
     /// Stops the recorder, unless another [`init`] had started it.
     fn drop(&mut self) {
-        if self.started != Started::Already {
+        if matches!(self.started, Started::On | Started::Degraded(_)) {
             backend::shutdown();
         }
     }
