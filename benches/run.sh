@@ -40,7 +40,7 @@ heading "Instructions (callgrind)"
 if command -v valgrind >/dev/null; then
   # Valgrind hides restartable sequences; the perf page takes the same path with the same test.
   HODO_CPU=perf bench instructions not-started hodo attributes mark runtime-name depth-63 \
-    clock store fastrace tracing puffin tracy perfetto opentelemetry
+    clock store fastrace tracing puffin perfetto opentelemetry
 else
   echo "not counted: valgrind is not installed"
 fi

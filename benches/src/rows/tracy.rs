@@ -55,9 +55,11 @@ fn forget_all(mut socket: TcpStream) {
 pub fn row() -> Row {
     CLIENT.get_or_init(tracy_client::Client::start);
     let viewer = Viewer::connect();
-    while !tracy_client::Client::is_connected() {
+    let connected = (0..2000).any(|_| {
         thread::sleep(Duration::from_millis(5));
-    }
+        tracy_client::Client::is_connected()
+    });
+    assert!(connected, "the Tracy client did not take the viewer");
     Row::drained("tracy-client span", "2 events: location, time", burst, move |_| {
         let Viewer(_) = &viewer;
         wait_until_quiet();
