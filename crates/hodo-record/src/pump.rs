@@ -88,14 +88,16 @@ impl Pump {
     #[inline]
     pub fn ensure_running(&self, process: &'static Process) {
         if !self.running.load(Ordering::Acquire) {
-            self.start(process);
+            self.start(process, false);
         }
     }
 
+    /// Starts the thread; of a recorder that was stopped only `to_finish` it.
     #[cold]
-    fn start(&self, process: &'static Process) {
+    fn start(&self, process: &'static Process, to_finish: bool) {
         let mut thread = crate::lock(&self.thread);
-        if self.running.load(Ordering::Acquire) || self.forking.load(Ordering::Acquire) {
+        let refused = self.forking.load(Ordering::Acquire) || process.is_stopped() && !to_finish;
+        if refused || self.running.load(Ordering::Acquire) {
             return;
         }
         self.order.store(GO_ON, Ordering::Relaxed);
@@ -140,7 +142,7 @@ impl Pump {
 
     /// Writes all that is left and ends the spool.
     pub fn finish(&self, process: &'static Process) {
-        self.ensure_running(process);
+        self.start(process, true);
         self.stop(FINISH);
         *crate::lock(&self.work) = None;
     }
