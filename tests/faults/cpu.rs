@@ -81,7 +81,7 @@ fn compare(method: &str) {
 }
 
 /// The longest the recorder goes without reading the kernel's clock, and a little.
-const RESYNC_NS: u64 = 2_100_000;
+const RESYNC_NS: u64 = 220_000;
 
 #[derive(Debug, Default)]
 struct Compared {
