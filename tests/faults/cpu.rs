@@ -54,8 +54,8 @@ fn record(method: &str, work: &str, scopes: u64) -> (Scratch, HashMap<i64, (u64,
 /// just outside it, give or take 1 % or 20 µs.
 ///
 /// A hypervisor that takes the CPU away tells the kernel but not the thread, so on a busy virtual
-/// machine one scope in fifty may be off, by no more than the interval at which the recorder reads
-/// the kernel's clock anyway; the sum may not.
+/// machine one scope in fifty may be off; the sum may not. On a quiet one none is: the worst scope is
+/// printed.
 fn compare(method: &str) {
     for work in WORKS {
         let (scratch, brackets) = record(method, work, 200);
@@ -74,14 +74,14 @@ fn compare(method: &str) {
         );
         assert_eq!(found.scopes, brackets.len(), "{method} {work}: scopes with CPU time");
         assert!(found.off <= found.scopes / 50, "{method} {work}: {found:?}");
-        assert!(found.worst <= RESYNC_NS, "{method} {work}: {found:?}");
+        assert!(found.worst <= TAKEN_NS, "{method} {work}: {found:?}");
         let apart = found.sum.abs_diff(found.kernel_sum);
         assert!(apart <= (found.kernel_sum / 100).max(20_000 * found.scopes as u64), "{found:?}");
     }
 }
 
-/// The longest the recorder goes without reading the kernel's clock, and a little.
-const RESYNC_NS: u64 = 220_000;
+/// More than a hypervisor takes at once.
+const TAKEN_NS: u64 = 5_000_000;
 
 #[derive(Debug, Default)]
 struct Compared {

@@ -34,6 +34,8 @@ pub struct Arena {
     free: FreeList,
     /// The first slab that was never used; slabs are touched only when they are first needed.
     fresh: AtomicU32,
+    /// Fresh slabs end here; lower once the arena was trimmed.
+    end: AtomicU32,
     reserve: u32,
     file: Mutex<Option<File>>,
     from_file: bool,
@@ -77,6 +79,7 @@ impl Arena {
             slabs,
             free: FreeList::default(),
             fresh: AtomicU32::new(1),
+            end: AtomicU32::new(slabs),
             reserve: slabs / 10,
             from_file: file.is_some(),
             file: Mutex::new(file),
@@ -152,7 +155,8 @@ impl Arena {
     }
 
     fn take_fresh(&self) -> Option<u32> {
-        let next = |slab| (slab < self.slabs).then_some(slab + 1);
+        let end = self.end.load(Ordering::Relaxed);
+        let next = |slab| (slab < end).then_some(slab + 1);
         self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
     }
 
@@ -169,7 +173,8 @@ impl Arena {
 
     /// Slabs that are free.
     pub fn free(&self) -> u32 {
-        self.free.count() + (self.slabs - self.fresh.load(Ordering::Relaxed))
+        let fresh = self.fresh.load(Ordering::Relaxed);
+        self.free.count() + self.end.load(Ordering::Relaxed).saturating_sub(fresh)
     }
 
     /// All slabs but the header's.
@@ -192,6 +197,19 @@ impl Arena {
     /// Whether the arena was mapped from a file.
     pub fn has_file(&self) -> bool {
         self.from_file
+    }
+
+    /// Gives the disk back what was never used, but for some slabs that late records may take.
+    pub fn trim(&self) {
+        const KEPT: u32 = 32;
+        let end = (self.fresh.load(Ordering::Relaxed) + KEPT).min(self.slabs);
+        self.end.store(end, Ordering::Relaxed);
+        let (from, to) = (end as usize * SLAB_BYTES, self.bytes());
+        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        if let Some(file) = &*crate::lock(&self.file) {
+            // SAFETY: a plain call on an open descriptor; nobody takes slabs of that range now.
+            unsafe { libc::fallocate(file.as_raw_fd(), how, from as i64, (to - from) as i64) };
+        }
     }
 
     /// The spool holds everything.

@@ -87,6 +87,28 @@ impl Config {
         self
     }
 
+    /// What `read` says that makes no sense, each with what would.
+    pub(crate) fn nonsense(read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+        const WORDS: [(&str, &[&str]); 3] = [
+            ("HODO", &["0", "1", "on", "off", "true", "false", "yes", "no"]),
+            ("HODO_CPU", &["auto", "rseq", "perf", "syscall", "off"]),
+            ("HODO_CLOCK", &["auto", "counter", "monotonic"]),
+        ];
+        let word = |(name, known): &(&str, &[&str])| {
+            let value = read(name).filter(|v| !v.is_empty() && !known.contains(&v.as_str()))?;
+            Some(format!("{name}={value} is ignored: it is one of {}", known.join(", ")))
+        };
+        let number = |name: &&str| {
+            let is_bytes = matches!(*name, "HODO_MEMORY" | "HODO_SPOOL_BYTES");
+            let fits = |v: &str| if is_bytes { parse_bytes(v).is_some() } else { v.parse::<u32>().is_ok() };
+            let value = read(name).filter(|v| !v.is_empty() && !fits(v))?;
+            let wants = if is_bytes { "bytes, such as 64M" } else { "a whole number" };
+            Some(format!("{name}={value} is ignored: it takes {wants}"))
+        };
+        let numbers = ["HODO_MEMORY", "HODO_SPOOL_BYTES", "HODO_MAX_DEPTH", "HODO_FLUSH"];
+        WORDS.iter().filter_map(word).chain(numbers.iter().filter_map(number)).collect()
+    }
+
     /// Fills in from `read` what was not set, and switches off if it says so: what every start
     /// does, so that `HODO=0` and the run of a launcher hold whatever the code asks for.
     pub(crate) fn completed(mut self, read: impl Fn(&str) -> Option<String>) -> Config {
@@ -150,6 +172,20 @@ mod tests {
         assert!(!config.enabled);
         assert_eq!(config.dir, Some("here".into()));
         assert_eq!(config.run, Some("there/run".into()));
+    }
+
+    #[test]
+    fn words_that_make_no_sense_are_named() {
+        let read = |name: &str| match name {
+            "HODO" => Some("banana".into()),
+            "HODO_MEMORY" => Some("lots".into()),
+            "HODO_CPU" => Some("perf".into()),
+            "HODO_FLUSH" => Some("soon".into()),
+            _ => None,
+        };
+        let told = Config::nonsense(read);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].starts_with("HODO=banana is ignored"), "{told:?}");
     }
 
     #[test]

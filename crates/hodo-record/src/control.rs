@@ -16,7 +16,11 @@ use std::time::Duration;
 ///
 /// What the configuration leaves open comes from the environment; `HODO=0` switches off.
 pub fn init(config: Config) -> Started {
-    let config = config.completed(|name| std::env::var(name).ok());
+    let read = |name: &str| std::env::var(name).ok();
+    let config = config.completed(read);
+    if config.enabled {
+        Config::nonsense(read).iter().for_each(|word| warn(word));
+    }
     if !config.enabled {
         return process::start(config);
     }

@@ -98,6 +98,7 @@ extern "C" fn at_exit() {
     crate::guarded((), || {
         if let Some(process) = process::current() {
             process.flush(AT_MOST);
+            process.arena.trim();
         }
     });
 }

@@ -33,7 +33,7 @@ pub fn text(view: &View<'_>) -> String {
     for (place, mark) in rows.iter().take(MAX_ROWS) {
         // A trend is drawn over all marks of a name: only where they all stand in one row.
         let only = rows.iter().filter(|(_, m)| m.name == mark.name).count() == 1;
-        let trend = if only { trend(view, &mark.name) } else { String::new() };
+        let trend = if only { trend(view, mark) } else { String::new() };
         table.row(row(place, mark, trend));
     }
     let more = rows.len().saturating_sub(MAX_ROWS);
@@ -78,13 +78,19 @@ fn value(value: &Value) -> String {
 }
 
 /// The values of a mark over the run, drawn in a few cells; empty for too few of them.
-fn trend(view: &View<'_>, name: &str) -> String {
+fn trend(view: &View<'_>, mark: &MarkSeries) -> String {
     let mut points: Vec<(i64, f64)> = Vec::new();
+    let mut all = 0;
     for process in &view.run.processes {
-        let marks = process.marks.iter().filter(|m| process.names.get(m.name) == Some(name));
+        let marks = process.marks.iter().filter(|m| process.names.get(m.name) == Some(&mark.name));
+        let marks = marks.inspect(|_| all += 1);
         let finite =
             marks.filter_map(|m| Some((m.at, m.value.as_f64().filter(|v| v.is_finite())?)));
         points.extend(finite.map(|(at, value)| (process.clock.steady_ns(at), value)));
+    }
+    // A filter left some of them out of the row.
+    if all != mark.count {
+        return String::new();
     }
     points.sort_unstable_by_key(|p| p.0);
     let values: Vec<f64> = points.into_iter().map(|p| p.1).collect();

@@ -31,7 +31,8 @@ pub(super) fn finish(
     sums.resize(paths.nodes.len(), Sum::default());
     let first = first_openings(&paths, &sums);
     let spans = sums.iter().map(|s| s.count).sum();
-    let wall_ns = extent(&sums);
+    let all = run.processes.iter().map(|process| process.spans.len() as u64).sum::<u64>();
+    let wall_ns = if spans == all { extent(&sums) } else { run_extent(run) };
     let mut finish = Finish { paths, sums, durations, first, marks, tags };
     let outside = finish.marks.remove(&ROOT).unwrap_or_default();
     let nodes = finish.nodes();
@@ -48,6 +49,18 @@ fn first_openings(paths: &Paths, sums: &[Sum]) -> Vec<i64> {
         }
     }
     first
+}
+
+/// From the first opening to the last moment of any scope, also of those a filter leaves out.
+fn run_extent(run: &Run) -> u64 {
+    let ends = run.processes.iter().filter_map(|process| {
+        let spans = &process.spans;
+        let first = spans.rows().map(|row| spans.start(row)).min()?;
+        let last = spans.rows().map(|row| spans.end(row)).max()?;
+        Some((process.clock.steady_ns(first), process.clock.steady_ns(last)))
+    });
+    let whole = ends.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
+    whole.map_or(0, |(first, last)| last.saturating_sub(first).max(0) as u64)
 }
 
 fn extent(sums: &[Sum]) -> u64 {

@@ -1,4 +1,4 @@
-use super::{NodeKind, Tree};
+use super::{Node, NodeKind, Tree};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -24,13 +24,21 @@ pub enum FlatSort {
     Total,
 }
 
-/// The scopes of a tree by name, largest first.
+/// What the warm-up passes of a benchmark loop are called, after the loop's name.
+const WARM_UP: &str = " warm-up";
+
+/// The scopes of a tree by name, largest first; warm-up passes are in no statistic.
 pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
     let mut rows: Vec<FlatRow> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     let outermost = outermost(tree);
+    let mut warming = None;
     for (node, outermost) in tree.nodes.iter().zip(outermost) {
-        if node.kind != NodeKind::Scope {
+        warming = warming.filter(|&depth| node.depth > depth);
+        if warming.is_none() && is_warm_up(tree, node) {
+            warming = Some(node.depth);
+        }
+        if node.kind != NodeKind::Scope || warming.is_some() {
             continue;
         }
         let at = *places.entry(&node.name).or_insert_with(|| {
@@ -47,6 +55,13 @@ pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
     };
     rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
     rows
+}
+
+/// Whether a node holds the warm-up passes of the benchmark loop beside it.
+fn is_warm_up(tree: &Tree, node: &Node) -> bool {
+    let Some(name) = node.name.strip_suffix(WARM_UP) else { return false };
+    let is_its_loop = |n: &Node| n.parent == node.parent && n.name == name && n.bench.is_some();
+    tree.nodes.iter().any(is_its_loop)
 }
 
 /// Per node whether no node above it has its name. Walks the preorder with the names of the way down.
