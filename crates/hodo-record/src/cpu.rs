@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A reading of the kernel's clock is good for so long, even if the thread kept the CPU: bounds
 /// what interrupts and a busy hypervisor can hide.
-pub const RESYNC_NS: u64 = 200_000;
+pub const RESYNC_NS: u64 = 500_000;
 /// With no way to see a switch, the kernel's clock is read at most once in so long.
 pub const SYSCALL_NS: u64 = 20_000;
 
