@@ -17,15 +17,7 @@ impl Sum {
     /// Adds the accounts up.
     pub fn of(processes: &[Process]) -> Sum {
         let mut sum = Account::default();
-        for account in processes.iter().map(|p| &p.account) {
-            sum.produced += account.produced;
-            sum.stored += account.stored;
-            sum.in_ring += account.in_ring;
-            sum.lost.iter_mut().zip(account.lost).for_each(|(to, from)| *to += from);
-            sum.unexplained += account.unexplained;
-            sum.newer += account.newer;
-            sum.depth_dropped += account.depth_dropped;
-        }
+        processes.iter().for_each(|process| sum += &process.account);
         Sum(sum)
     }
 

@@ -77,7 +77,6 @@ fn attach(process: &'static Process) -> Option<*mut Thread> {
             scope_cost: AtomicU64::new(process.scope_cost.load(Ordering::Relaxed)),
             process: process.identity.process,
             number,
-            slab,
             segment,
             header,
             clock: Some(Box::new(CpuClock::attach(process.cpu))),

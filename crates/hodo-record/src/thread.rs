@@ -42,7 +42,6 @@ pub struct Thread {
     /// Random id of the recorder it belongs to; 0 when wiped or ended.
     pub(crate) process: u64,
     pub(crate) number: u32,
-    pub(crate) slab: u32,
     pub(crate) slot_slabs: Vec<u32>,
     pub(crate) segment: *const SlabHeader,
     pub(crate) header: *const ThreadHeader,
@@ -130,7 +129,6 @@ impl Thread {
             scope_cost: AtomicU64::new(0),
             process: 0,
             number: 0,
-            slab: 0,
             slot_slabs: Vec::new(),
             segment: std::ptr::null(),
             header: std::ptr::null(),
