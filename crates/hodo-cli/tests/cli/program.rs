@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Variables that change what the program prints.
-const VARIABLES: [&str; 7] =
-    ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "HODO", "HODO_DIR", "HODO_RUN"];
+const VARIABLES: [&str; 8] =
+    ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "HODO", "HODO_DIR", "HODO_RUN"];
 
 /// `hodo` with a clean environment, reading the runs in `dir`.
 pub fn hodo(dir: &Path, args: &[&str]) -> Command {
