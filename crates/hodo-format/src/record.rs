@@ -337,6 +337,8 @@ impl TextRecord {
     pub const JSON: u16 = 1 << 0;
     /// Flag: the text was cut.
     pub const CUT: u16 = 1 << 1;
+    /// Flag: a JSON object, the attributes of the mark that is the thread's record before this one.
+    pub const OF_MARK: u16 = 1 << 2;
     /// Where the length stands.
     pub const LENGTH_AT: usize = 16;
     /// Where the bytes begin.

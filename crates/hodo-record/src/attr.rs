@@ -63,7 +63,7 @@ pub unsafe fn set(span: SpanId, values: &[Raw]) {
     for value in values {
         if value.code >= TEXT {
             // SAFETY: by the contract.
-            unsafe { set_text(thread, process, span, value) };
+            unsafe { set_text(thread, process, span, value, 0) };
             continue;
         }
         pairs[count] = (value.key, value.code as u16, value.word);
@@ -85,11 +85,17 @@ fn put(thread: &mut Thread, process: &Process, units: &[Unit], sort: Sort) {
 
 /// # Safety
 /// As for [`set`].
-unsafe fn set_text(thread: &mut Thread, process: &Process, span: SpanId, value: &Raw) {
+unsafe fn set_text(
+    thread: &mut Thread,
+    process: &Process,
+    span: SpanId,
+    value: &Raw,
+    of_mark: u16,
+) {
     // SAFETY: by the contract.
     let (text, cut) = unsafe { value.text() };
     let json = if value.code == JSON { TextRecord::JSON } else { 0 };
-    let flags = json | if cut { TextRecord::CUT } else { 0 };
+    let flags = of_mark | json | if cut { TextRecord::CUT } else { 0 };
     let units = TextRecord::units(text.len());
     let mut memory: Memory = [MaybeUninit::uninit(); LONGEST];
     let head = Head { kind: Kind::Text as u8, units: units as u8, flags, name: value.key };
@@ -132,6 +138,23 @@ pub unsafe fn mark(name: u32, value: &Raw, summary: bool) {
     buffer.units[0].0[3] = text.len() as u64;
     buffer.put(MarkRecord::BYTES_AT, text.as_bytes());
     put(thread, process, buffer.units, Sort::Mark);
+}
+
+/// Gives the mark that the calling thread just made its attributes: a JSON object.
+///
+/// # Safety
+/// As for [`set`].
+pub unsafe fn describe_mark(attributes: &Raw) {
+    let Some((this, process)) = attached() else {
+        crate::process::count_unattached(Sort::Attr);
+        return;
+    };
+    // SAFETY: `attached` gave this thread's own state; the text by the contract.
+    unsafe {
+        let thread = &mut *this;
+        let span = thread.current_id();
+        set_text(thread, process, span, attributes, TextRecord::OF_MARK);
+    }
 }
 
 /// Units of the longest record.

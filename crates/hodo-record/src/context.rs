@@ -267,3 +267,25 @@ pub fn unlink_suspended(thread: &mut Thread, slot: *mut Slot) {
         }
     }
 }
+
+/// The scope that the thread with this number is in: for a stack that another thread inherits.
+/// Exact while that thread records nothing, as while it waits for what the caller holds.
+///
+/// # Safety
+/// `this` is or was the state of some thread.
+pub unsafe fn link_of(this: *mut Thread, number: u32) -> Begun {
+    let Some(process) = crate::process::current() else { return Begun::INERT };
+    // SAFETY: states are never unmapped, and their slots lie in the arena, which is not either.
+    unsafe {
+        if (*this).process != process.identity.process || (*this).number != number {
+            return Begun::INERT;
+        }
+        let top = (&raw const (*this).current).read_volatile();
+        if top.is_null() {
+            return Begun::INERT;
+        }
+        let id = (*top).id.load(Ordering::Acquire);
+        let depth = (*this).depth();
+        Begun { slot: std::ptr::null_mut(), id, process: (*this).process, depth }
+    }
+}

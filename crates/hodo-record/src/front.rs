@@ -202,7 +202,7 @@ fn open_slowly(head: u64, index: i64) -> Opened {
 }
 
 /// Keeps what the recording copy says the calling thread's state is.
-fn remember(thread: *mut Thread) {
+pub(crate) fn remember(thread: *mut Thread) {
     THREAD.set(if thread.is_null() { Thread::NONE } else { thread });
 }
 
@@ -342,7 +342,8 @@ pub(crate) fn set_on<const N: usize>(
     }
 }
 
-pub(crate) fn scope_id(span: u64) -> Option<ScopeId> {
+/// The full id of one of this process's scopes.
+pub fn scope_id(span: u64) -> Option<ScopeId> {
     let process = (span != 0).then(|| table().map(|table| (table.process)()))??;
     Some(ScopeId { process, span })
 }

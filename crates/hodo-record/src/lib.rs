@@ -22,6 +22,9 @@ recorder! {
 }
 
 #[cfg(not(loom))]
+pub mod binding;
+
+#[cfg(not(loom))]
 mod api {
     pub use crate::begun::{Attached, Context, Handle, Link, Polling, begin};
     pub use crate::clock::ClockSource;

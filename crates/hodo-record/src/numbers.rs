@@ -38,6 +38,6 @@ impl Drop for NewScope {
 }
 
 /// Takes the contexts entered so far aside, so that a future has its own count.
-pub(crate) fn swap_entered(entered: u64) -> u64 {
+pub fn swap_entered(entered: u64) -> u64 {
     ENTERED.replace(entered)
 }

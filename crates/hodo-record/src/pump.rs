@@ -63,7 +63,7 @@ pub enum Flushed {
 
 impl Flushed {
     /// The answer as it crosses between copies of hodo.
-    pub(crate) fn code(&self) -> u32 {
+    pub fn code(&self) -> u32 {
         match self {
             Flushed::Done => 0,
             Flushed::TimedOut => 1,

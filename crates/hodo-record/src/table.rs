@@ -65,6 +65,13 @@ pub struct Table {
     pub panicked: extern "C" fn(u64),
     /// Fills in as much of the numbers as both sides know.
     pub health: unsafe extern "C" fn(*mut Numbers, usize),
+    /// The scope that the thread with this number is in, if the state is still its own: a link as
+    /// of some moment during the call.
+    pub link_of: unsafe extern "C" fn(*mut Thread, u32) -> Begun,
+    /// The number of the calling thread, 0 when off.
+    pub number: extern "C" fn() -> u32,
+    /// Makes a mark with attributes, which are a JSON object: name, value, whether a summary, text.
+    pub mark_with: unsafe extern "C" fn(u32, *const Raw, bool, *const u8, usize),
 }
 
 /// This copy's table.
@@ -93,6 +100,9 @@ pub static TABLE: Table = Table {
     shutdown,
     panicked,
     health,
+    link_of,
+    number,
+    mark_with,
 };
 
 extern "C" fn thread(version: u32) -> *mut Thread {
@@ -253,5 +263,35 @@ unsafe extern "C" fn health(numbers: *mut Numbers, size: usize) {
         unsafe {
             numbers.cast::<u8>().copy_from_nonoverlapping((&raw const known).cast(), bytes);
         }
+    });
+}
+
+/// # Safety
+/// `thread` came from a table's `thread`, on any thread.
+unsafe extern "C" fn link_of(thread: *mut Thread, number: u32) -> Begun {
+    // SAFETY: by the contract; states are never unmapped.
+    guarded(Begun::INERT, || unsafe { context::link_of(thread, number) })
+}
+
+extern "C" fn number() -> u32 {
+    guarded(0, || {
+        // SAFETY: this thread's own state.
+        attach::existing().map_or(0, |(thread, _)| unsafe { (*thread).number })
+    })
+}
+
+/// # Safety
+/// `value` points at a value, whose text is a live `str`; so are the attributes.
+unsafe extern "C" fn mark_with(
+    name: u32,
+    value: *const Raw,
+    summary: bool,
+    attributes: *const u8,
+    len: usize,
+) {
+    // SAFETY: by the contract.
+    guarded((), || unsafe {
+        attr::mark(name, &*value, summary);
+        attr::describe_mark(&Raw { code: attr::JSON, key: 0, word: attributes as u64, len });
     });
 }

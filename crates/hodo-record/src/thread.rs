@@ -99,13 +99,13 @@ pub(crate) const fn root_slot() -> Slot {
 
 /// The head of a span to be.
 #[inline(always)]
-pub(crate) const fn span_head(name: u32, flags: u16) -> u64 {
+pub const fn span_head(name: u32, flags: u16) -> u64 {
     Head { kind: Kind::Span as u8, units: 1, flags, name }.word()
 }
 
 impl Thread {
     /// Stands for the state of a thread that has none: every check of the fast path fails on it.
-    pub(crate) const NONE: *mut Thread = {
+    pub const NONE: *mut Thread = {
         struct Shared(Thread);
         // SAFETY: nobody writes to it: without free slots and with no current one, the fast path
         // leaves it alone, and the slow path replaces it.
