@@ -2,19 +2,23 @@
 //!
 //! While a thread has not been scheduled out, its CPU time grows as the counter does. So a thread
 //! keeps `offset = cpu - ticks` and re-reads the kernel's clock only when the kernel says that the
-//! thread lost the CPU, or when the last reading is older than [`RESYNC_NS`]. The kernel says so in
-//! one of two places a thread can read without a system call: the restartable-sequence field, which
-//! it clears ([`crate::rseq`]), or the sequence count of a perf event's page ([`crate::perf`]).
+//! thread lost the CPU, or when the last reading is too old. The kernel says so in one of two places
+//! a thread can read without a system call: the restartable-sequence field, which it clears
+//! ([`crate::rseq`]), or the sequence count of a perf event's page ([`crate::perf`]).
+//!
+//! A hypervisor takes the CPU without either changing, and the kernel does not count what it took.
+//! An estimate is never below the kernel's clock, and above it by less than the age of the reading it
+//! rests on. So the age is the bound, for a single time and for the difference of two.
 
 use crate::clock::{ClockSource, Rate, nanoseconds};
 use crate::{perf, rseq};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A reading of the kernel's clock is good for so long, even if the thread kept the CPU: bounds
-/// what interrupts and a busy hypervisor can hide.
-pub const RESYNC_NS: u64 = 500_000;
-/// With no way to see a switch, the kernel's clock is read at most once in so long.
-pub const SYSCALL_NS: u64 = 20_000;
+/// A reading of the kernel's clock is good for so long where a thread may lose time that it cannot
+/// see: to a hypervisor, or for want of a place to see it.
+pub const GOOD_FOR_NS: u64 = 20_000;
+/// A reading is good for so long on a machine of its own, where only interrupts are not seen.
+pub const GOOD_FOR_OWN_NS: u64 = 500_000;
 
 /// How thread CPU time is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,21 +113,21 @@ impl CpuWatch {
 pub struct CpuClock {
     method: CpuMethod,
     page: Option<perf::Page>,
+    good_for_ns: u64,
 }
 
 impl CpuClock {
     /// A clock for the calling thread; falls back to system calls if the method fails for it.
     pub fn attach(method: CpuMethod) -> CpuClock {
-        match method {
-            CpuMethod::Perf => match perf::Page::open() {
-                Ok(page) => CpuClock { method, page: Some(page) },
-                Err(_) => CpuClock { method: CpuMethod::Syscall, page: None },
-            },
-            CpuMethod::Rseq if rseq::field().is_none() => {
-                CpuClock { method: CpuMethod::Syscall, page: None }
-            }
-            _ => CpuClock { method, page: None },
-        }
+        let page = (method == CpuMethod::Perf).then(perf::Page::open).and_then(Result::ok);
+        let works = match method {
+            CpuMethod::Rseq => rseq::field().is_some(),
+            CpuMethod::Perf => page.is_some(),
+            CpuMethod::Syscall | CpuMethod::Off => true,
+        };
+        let method = if works { method } else { CpuMethod::Syscall };
+        let unseen = method == CpuMethod::Syscall || may_be_virtual();
+        CpuClock { method, page, good_for_ns: if unseen { GOOD_FOR_NS } else { GOOD_FOR_OWN_NS } }
     }
 
     /// Reads the kernel's clock, arms the watch, and returns the thread's CPU ticks and whether a
@@ -144,11 +148,12 @@ impl CpuClock {
             return (now, false);
         }
         self.arm(watch);
-        let cpu = rate.ticks(nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID));
+        // The counter first. Whatever comes between the two, an interrupt or a hypervisor, makes
+        // estimates too high by less than their age; the other way round, too low by all of it.
         let read_at = source.now();
+        let cpu = rate.ticks(nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID));
         watch.offset = cpu.wrapping_sub(read_at);
-        let good_for = if self.method == CpuMethod::Syscall { SYSCALL_NS } else { RESYNC_NS };
-        watch.deadline = read_at + rate.ticks(good_for);
+        watch.deadline = read_at + rate.ticks(self.good_for_ns);
         (cpu, true)
     }
 
@@ -169,4 +174,19 @@ impl CpuClock {
             _ => {}
         }
     }
+}
+
+/// Whether a hypervisor may be there to take the CPU from a thread that its kernel lets run.
+#[cfg(target_arch = "x86_64")]
+fn may_be_virtual() -> bool {
+    // Asking traps under a hypervisor, so it is done once.
+    static TOLD: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // The bit that processors leave 0 and hypervisors set.
+    *TOLD.get_or_init(|| core::arch::x86_64::__cpuid(1).ecx >> 31 != 0)
+}
+
+/// Whether a hypervisor may be there: nothing says that there is none.
+#[cfg(not(target_arch = "x86_64"))]
+fn may_be_virtual() -> bool {
+    true
 }
