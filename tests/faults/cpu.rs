@@ -1,8 +1,8 @@
-use crate::harness::{Scratch, Victim, heavy, read};
+use crate::harness::{Scratch, Victim, read};
 use hodo_trace::{Cpu, Process};
 use std::collections::HashMap;
 
-const WORKS: [&str; 5] = ["spin", "sleep", "mixed", "yields", "preempted"];
+const WORKS: [&str; 6] = ["spin", "sleep", "mixed", "yields", "dense", "preempted"];
 
 #[test]
 fn cpu_time_agrees_with_the_kernel_by_the_usual_method() {
@@ -53,41 +53,44 @@ fn record(method: &str, work: &str, scopes: u64) -> (Scratch, HashMap<i64, (u64,
 /// Each scope's CPU time must lie between what the kernel's thread clock counted just inside and
 /// just outside it, give or take 1 % or 20 µs.
 ///
-/// In the heavy form every scope must. A hypervisor that takes the CPU away tells the
-/// kernel but not the thread, so on a busy virtual machine one scope in fifty may be off in the light
-/// form; the sum may not.
+/// A hypervisor that takes the CPU away tells the kernel but not the thread, so what it took
+/// meanwhile is printed: the comparison shows more where that is not nothing.
 fn compare(method: &str) {
     for work in WORKS {
+        let taken_before = taken_ms();
         let (scratch, brackets) = record(method, work, 200);
+        let taken = taken_ms() - taken_before;
         let run = read(&scratch.runs());
         let process = &run.processes[0];
         let found = Compared::new(process, &brackets);
         println!(
-            "{method:8} {work:10} {} scopes, worst {} ns off, {} past 1 % or 20 µs, sum {} of {} ns, {} system calls for {} spans",
+            "{method:8} {work:10} {} scopes, worst {} ns off, {} past 1 % or 20 µs, sum {} of {} ns, {} system calls for {} spans, {taken} ms taken by the hypervisor",
             found.scopes,
             found.worst,
-            found.off,
+            found.off.len(),
             found.sum,
             found.kernel_sum,
             process.threads.iter().map(|thread| thread.cpu_syscalls).sum::<u64>(),
             process.spans.len(),
         );
         assert_eq!(found.scopes, brackets.len(), "{method} {work}: scopes with CPU time");
-        let allowed = if heavy() { 0 } else { found.scopes / 50 };
-        assert!(found.off <= allowed, "{method} {work}: {found:?}");
-        assert!(found.worst <= TAKEN_NS, "{method} {work}: {found:?}");
+        assert!(found.off.is_empty(), "{method} {work}: {found:#?}");
         let apart = found.sum.abs_diff(found.kernel_sum);
         assert!(apart <= (found.kernel_sum / 100).max(20_000 * found.scopes as u64), "{found:?}");
     }
 }
 
-/// More than a hypervisor takes at once.
-const TAKEN_NS: u64 = 5_000_000;
+/// What the hypervisor has taken from all cores since the machine started; counted in 10 ms.
+fn taken_ms() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let steal = text.lines().next().unwrap().split_whitespace().nth(8);
+    steal.map_or(0, |ticks| ticks.parse::<u64>().unwrap() * 10)
+}
 
 #[derive(Debug, Default)]
 struct Compared {
     scopes: usize,
-    off: usize,
+    off: Vec<String>,
     worst: u64,
     sum: u64,
     kernel_sum: u64,
@@ -97,11 +100,14 @@ impl Compared {
     fn new(process: &Process, brackets: &HashMap<i64, (u64, u64)>) -> Compared {
         let mut all = Compared::default();
         for span in process.span_views().filter(|span| span.name() == "work") {
-            let (least, most) = brackets[&span.index().unwrap()];
+            let index = span.index().unwrap();
+            let (least, most) = brackets[&index];
             let Cpu::Captured(ns) = span.cpu_ns() else { continue };
             let apart = least.saturating_sub(ns).max(ns.saturating_sub(most));
             all.scopes += 1;
-            all.off += usize::from(apart > (most / 100).max(20_000));
+            if apart > (most / 100).max(20_000) {
+                all.off.push(format!("scope {index}: {ns} ns, the kernel's {least} to {most} ns"));
+            }
             all.worst = all.worst.max(apart);
             all.sum += ns;
             all.kernel_sum += most;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 static WORK: Site = Site::new("work");
 static INNER: Site = Site::new("inner");
 
-/// Scopes over one kind of `work` (spin, sleep, mixed, syscalls, preempted), each bracketed by
+/// Scopes over one kind of `work` (spin, sleep, mixed, yields, dense, preempted), each bracketed by
 /// readings of the kernel's thread clock, which go to `table=FILE`: code, least, most.
 pub fn run(args: &Args) {
     let acks = args.acks();
@@ -64,6 +64,13 @@ fn busy(work: &str, step: u64) {
             for _ in 0..50 {
                 spin(Duration::from_micros(10));
                 thread::yield_now();
+            }
+        }
+        "dense" => {
+            for _ in 0..500 {
+                let inner = open_with(INNER.id(), 0, None);
+                spin(Duration::from_micros(2));
+                inner.close();
             }
         }
         "preempted" => {
