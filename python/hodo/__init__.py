@@ -1,0 +1,99 @@
+"""hodo: a flight recorder for ML and GPU programs.
+
+Name the regions of your code; hodo records each one for about a tenth of a microsecond::
+
+    import hodo
+
+    hodo.init(app="train")
+    for epoch in hodo.epochs(range(3)):
+        for batch in hodo.batches(loader):
+            with hodo.scope("forward", variant="small") as s:
+                ...
+            hodo.mark("loss", 0.5)
+
+Then ``hodo report`` in a terminal, or ``hodo.report()`` here.
+"""
+
+from hodo._control import (
+    flush,
+    health,
+    init,
+    is_on,
+    profile,
+    shutdown,
+)
+from hodo._hodo import (
+    Begin,
+    Link,
+    NewScope,
+    Scope,
+    attach,
+    batches,
+    begin,
+    current,
+    current_scope_id,
+    enter_new_scope,
+    epochs,
+    mark,
+    scope,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Begin",
+    "Link",
+    "NewScope",
+    "Scope",
+    "attach",
+    "batches",
+    "begin",
+    "bench",
+    "carry",
+    "current",
+    "current_scope_id",
+    "enter_new_scope",
+    "epochs",
+    "flush",
+    "health",
+    "init",
+    "is_on",
+    "mark",
+    "profile",
+    "report",
+    "scope",
+    "shutdown",
+    "trace",
+]
+
+# Read when asked for: a program that only records pays for nothing else.
+_LATER = {
+    "bench": "hodo._bench",
+    "Statistics": "hodo._bench",
+    "carry": "hodo._decorate",
+    "report": "hodo._trace",
+    "trace": "hodo._trace",
+    "Trace": "hodo._trace",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'hodo' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])
+
+
+def load_ipython_extension(ipython: object) -> None:
+    """``%load_ext hodo`` gives notebooks the ``%%hodo`` magic."""
+    from hodo._notebook import load
+
+    load(ipython)

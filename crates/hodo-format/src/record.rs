@@ -318,6 +318,34 @@ impl AttrsRecord {
         ])
     }
 
+    /// The same of attributes that lie in columns: the first `count` of each.
+    #[inline(always)]
+    pub fn unit_of(
+        span: SpanId,
+        count: usize,
+        keys: &[u32; Self::CAPACITY],
+        codes: &[u16; Self::CAPACITY],
+        words: &[u64; Self::CAPACITY],
+    ) -> Unit {
+        let mut flags = 0u16;
+        for (i, code) in codes.iter().enumerate().take(count) {
+            flags |= (code & 0xf) << (4 * i);
+        }
+        let head = Head { kind: Kind::Attrs as u8, units: 1, flags, name: keys[0] };
+        let key = |i: usize| if i < count { u64::from(keys[i]) } else { 0 };
+        let word = |i: usize| if i < count { words[i] } else { 0 };
+        Unit([
+            head.word(),
+            span.0,
+            key(1) | key(2) << 32,
+            key(3),
+            word(0),
+            word(1),
+            word(2),
+            word(3),
+        ])
+    }
+
     /// The attributes in a unit whose kind is [`Kind::Attrs`].
     pub fn pairs(unit: &Unit) -> impl Iterator<Item = (u32, Value<'static>)> {
         let w = unit.0;

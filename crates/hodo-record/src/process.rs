@@ -261,6 +261,12 @@ impl Process {
         *crate::lock(&self.rate)
     }
 
+    /// The time of day at `ticks`, by the wall clock as it is now.
+    pub(crate) fn wall_ns(&self, ticks: u64) -> u64 {
+        let now = self.clock.anchor();
+        now.wall_ns.saturating_sub(self.rate().ns(now.ticks.saturating_sub(ticks)))
+    }
+
     pub(crate) fn cpu_is_off(&self) -> bool {
         self.cpu == CpuMethod::Off
     }

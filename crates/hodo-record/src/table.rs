@@ -70,6 +70,8 @@ pub struct Table {
     pub link_of: unsafe extern "C" fn(*mut Thread, u32) -> Begun,
     /// The number of the calling thread, 0 when off.
     pub number: extern "C" fn() -> u32,
+    /// The time of day at a number of ticks, in nanoseconds since 1970; 0 when off.
+    pub wall_ns: extern "C" fn(u64) -> u64,
     /// Makes a mark with attributes, which are a JSON object: name, value, whether a summary, text.
     pub mark_with: unsafe extern "C" fn(u32, *const Raw, bool, *const u8, usize),
 }
@@ -102,6 +104,7 @@ pub static TABLE: Table = Table {
     health,
     link_of,
     number,
+    wall_ns,
     mark_with,
 };
 
@@ -278,6 +281,10 @@ extern "C" fn number() -> u32 {
         // SAFETY: this thread's own state.
         attach::existing().map_or(0, |(thread, _)| unsafe { (*thread).number })
     })
+}
+
+extern "C" fn wall_ns(ticks: u64) -> u64 {
+    guarded(0, || process::current().map_or(0, |process| process.wall_ns(ticks)))
 }
 
 /// # Safety

@@ -201,6 +201,106 @@ impl Thread {
                 return false;
             }
             let cpu = now.wrapping_add((*this).cpu.offset);
+            Self::write_span(this, slot, now, cpu);
+            let parent = (*slot).up;
+            (*parent).overhead += (*slot).overhead + (*this).scope_cost.load(Ordering::Relaxed);
+            (*this).current = parent;
+            (*slot).id.store(0, Ordering::Release);
+            (*slot).up = (*this).free;
+            (*this).free = slot;
+            true
+        }
+    }
+
+    /// Goes from one item of a loop to the next, unless something unusual has to be done first:
+    /// closes the scope at `before`, which is the innermost or none, opens the next and, with a
+    /// head for it, one inside in which the item is waited for. All at one reading of the clock.
+    ///
+    /// # Safety
+    /// As for [`Thread::open`] and [`Thread::close`].
+    #[inline(always)]
+    pub unsafe fn turn(
+        this: *mut Thread,
+        before: *mut Slot,
+        head: u64,
+        index: i64,
+        inside: u64,
+    ) -> Option<[Opened; 2]> {
+        // SAFETY: as in `open` and `close`; both slots are checked before anything is changed.
+        unsafe {
+            let closes = before != INERT;
+            let first = if closes { before } else { (*this).free };
+            let fast = (*this).fast.load(Ordering::Relaxed) != 0;
+            if first.is_null() || !fast || (closes && (*this).current != before) {
+                return None;
+            }
+            let after = if closes { (*this).free } else { (*first).up };
+            let now = crate::clock::counter();
+            let unit = (*this).cursor;
+            let full = std::ptr::eq(unit, (*this).end);
+            if (inside != 0 && after.is_null()) || full || !(*this).cpu.holds(now) {
+                return None;
+            }
+            let cpu = now.wrapping_add((*this).cpu.offset);
+            if closes {
+                Self::write_span(this, before, now, cpu);
+                let parent = (*before).up;
+                let cost = (*this).scope_cost.load(Ordering::Relaxed);
+                (*parent).overhead += (*before).overhead + cost;
+                (*this).current = parent;
+                (*before).id.store(0, Ordering::Release);
+            } else {
+                (*this).free = after;
+            }
+            let item = Self::push(this, first, head, index, now, cpu);
+            if inside == 0 {
+                return Some([item, Opened::INERT]);
+            }
+            (*this).free = (*after).up;
+            Some([item, Self::push(this, after, inside, 0, now, cpu)])
+        }
+    }
+
+    /// Fills a slot that was taken, and makes it the innermost.
+    ///
+    /// # Safety
+    /// As for [`Thread::open`]; the slot is on no list.
+    #[inline(always)]
+    unsafe fn push(
+        this: *mut Thread,
+        slot: *mut Slot,
+        head: u64,
+        index: i64,
+        now: u64,
+        cpu: u64,
+    ) -> Opened {
+        // SAFETY: by the contract.
+        unsafe {
+            let parent = (*this).current;
+            let id = (*this).next_id;
+            (*this).next_id = id + 1;
+            (*this).current = slot;
+            (*slot).head = head;
+            (*slot).parent = (*parent).id.load(Ordering::Relaxed);
+            (*slot).up = parent;
+            (*slot).index = index;
+            (*slot).overhead = 0;
+            (*slot).start = now;
+            (*slot).cpu = cpu;
+            (*slot).id.store(id, Ordering::Release);
+            Opened { slot, id }
+        }
+    }
+
+    /// Writes the span of an open slot; there is room for it.
+    ///
+    /// # Safety
+    /// As for [`Thread::close`].
+    #[inline(always)]
+    unsafe fn write_span(this: *mut Thread, slot: *mut Slot, now: u64, cpu: u64) {
+        // SAFETY: by the contract.
+        unsafe {
+            let unit = (*this).cursor;
             let [index, overhead] = *(&raw const (*slot).index).cast::<[u64; 2]>();
             unit.write(Unit([
                 (*slot).head,
@@ -213,13 +313,6 @@ impl Thread {
                 overhead,
             ]));
             Self::advance(this, unit);
-            let parent = (*slot).up;
-            (*parent).overhead += (*slot).overhead + (*this).scope_cost.load(Ordering::Relaxed);
-            (*this).current = parent;
-            (*slot).id.store(0, Ordering::Release);
-            (*slot).up = (*this).free;
-            (*this).free = slot;
-            true
         }
     }
 

@@ -1,0 +1,164 @@
+"""Starting, stopping, asking."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from hodo import _hodo
+
+_log_is_set = False
+
+
+def init(
+    app: str | None = None,
+    dir: str | os.PathLike[str] | None = None,
+    *,
+    run: str | os.PathLike[str] | None = None,
+    enabled: bool | None = None,
+    max_depth: int | None = None,
+    flush_interval: float | None = None,
+    max_bytes: int | None = None,
+    memory_bytes: int | None = None,
+    share_run: bool = True,
+    gpu: str | None = None,
+    telemetry: object = None,
+) -> str:
+    """Start recording, and say how it went: ``"on"``, ``"degraded"``, ``"off"`` or ``"already"``.
+
+    Never raises because of the machine: what does not work is logged once and is in
+    :func:`health`. What is left out comes from the ``HODO_*`` variables, else from the defaults;
+    ``HODO=0`` switches off whatever the code says.
+
+    app: name of the program in reports; the script's name if not given.
+    dir: folder that runs are kept in; ``.hodo`` if not given.
+    run: an existing run to join.
+    enabled: False records nothing; every scope is then nearly free.
+    max_depth: scopes nested deeper are counted, not recorded (64).
+    flush_interval: seconds that records may wait in memory (1.0).
+    max_bytes: most bytes kept on disk, the oldest go first (4 GiB).
+    memory_bytes: memory for records not yet on disk (64 MiB).
+    share_run: let child processes join this run.
+    gpu: "auto" or "off"; GPU capture comes with a later version.
+    telemetry: machine readings come with a later version.
+    """
+    _set_log()
+    if gpu not in (None, "auto", "off"):
+        _log().warning("gpu=%r is not captured by this version; scopes are", gpu)
+    state, reason = _hodo.start(
+        _library(),
+        app=_bytes(app or os.environ.get("HODO_APP") or _script()),
+        dir=_bytes(dir),
+        run=_bytes(run),
+        enabled=enabled is None or bool(enabled),
+        max_depth=_number(max_depth, "max_depth"),
+        memory_bytes=_number(memory_bytes, "memory_bytes"),
+        spool_bytes=_number(max_bytes, "max_bytes"),
+        flush_ms=_milliseconds(flush_interval),
+        share_run=share_run,
+    )
+    if state == "off" and reason and enabled is not False and os.environ.get("HODO", "1") != "0":
+        _log().warning("not recording: %s", reason)
+    return str(state)
+
+
+def profile(app: str | None = None, **options: Any) -> str:
+    """Start recording with one line; the same as :func:`init`."""
+    return init(app, **options)
+
+
+def is_on() -> bool:
+    """Whether a recorder is on in this process."""
+    return bool(_hodo.is_on())
+
+
+def flush(timeout: float = 10.0) -> bool:
+    """Wait until everything recorded so far is on disk; whether that was reached in time.
+
+    Not needed to be safe from a crash: a closed scope survives ``kill -9``.
+    """
+    told = _hodo.flush(timeout)
+    if told not in ("done", "timed out", "off"):
+        _log().warning("flush: %s", told)
+    return bool(told == "done")
+
+
+def shutdown() -> None:
+    """Stop recording: everything is written, scopes from now on are inert. Optional, and quick."""
+    told = _hodo.shutdown()
+    if told not in ("done", "off"):
+        _log().warning("shutdown: %s", told)
+
+
+def health() -> dict[str, Any]:
+    """The state of the recorder.
+
+    on: whether it records.
+    produced, stored, in_ring, lost: exact counts of spans, marks and attribute records;
+        ``produced = stored + in_ring + lost``, and ``lost`` is by reason.
+    lost_records: everything in ``lost``, added up.
+    depth_dropped: scopes past ``max_depth``.
+    out_of_order, double_closed, wrong_thread: closes that were not as they should be.
+    names_refused: names past a million different ones.
+    values_as_text: names, values and attributes that were stored as what ``str`` says of them.
+    internal_errors: errors inside hodo that were caught.
+    threads, cpu_syscalls, ring_bytes, memory_bytes, spool_bytes, pump_lag_ns, scope_cost_ns.
+    crash_safe: whether a killed process leaves everything it recorded.
+    clock, cpu_time, context: the methods in use.
+    run: the run's folder.
+    degraded: what does not work as it should, and why; empty when all is well.
+    """
+    return dict(_hodo.health())
+
+
+def _library() -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libhodo.so")
+
+
+def _script() -> str | None:
+    program = sys.argv[0] if sys.argv else ""
+    if program in ("", "-", "-c", "-m"):
+        return "python"
+    name = os.path.basename(program)
+    if name == "__main__.py":
+        name = os.path.basename(os.path.dirname(os.path.abspath(program)))
+    return os.path.splitext(name)[0] or "python"
+
+
+def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
+    if text is None:
+        return None
+    encoded = os.fsencode(os.fspath(text))
+    if b"\0" in encoded:
+        raise ValueError("a name or a path cannot contain a NUL character")
+    return encoded
+
+
+def _number(value: int | None, name: str) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"{name} is a positive whole number, not {value!r}")
+    return value
+
+
+def _milliseconds(seconds: float | None) -> int:
+    if seconds is None:
+        return 0
+    if not seconds > 0 or seconds > 86_400:
+        raise ValueError(f"flush_interval is in seconds, above 0 and up to a day, not {seconds!r}")
+    return max(1, round(seconds * 1000))
+
+
+def _log() -> Any:
+    import logging
+
+    return logging.getLogger("hodo")
+
+
+def _set_log() -> None:
+    global _log_is_set
+    if not _log_is_set:
+        _log_is_set = True
+        _hodo.log_to(lambda message: _log().warning("%s", message))

@@ -1,0 +1,173 @@
+"""Scopes as decorators, and functions that carry their scope to another thread."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, TypeVar
+
+from hodo import _hodo
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def bare(function: Function) -> Function:
+    """``@hodo.scope`` without parentheses: the scope has the function's name."""
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return decorate(_hodo.scope(str(name)), function)
+
+
+def decorate(template: _hodo.Scope, function: Function) -> Function:
+    """``function`` with every call inside a scope as ``template`` describes it."""
+    inner = inspect.unwrap(function) if callable(function) else function
+    if isinstance(function, (classmethod, staticmethod)):
+        return type(function)(decorate(template, function.__func__))  # type: ignore[return-value]
+    if inspect.isasyncgenfunction(inner):
+        wrapped = _async_generator(template, function)
+    elif inspect.iscoroutinefunction(inner):
+        wrapped = _coroutine(template, function)
+    elif inspect.isgeneratorfunction(inner):
+        wrapped = _generator(template, function)
+    elif inspect.isclass(function):
+        raise TypeError(
+            f"a scope decorates functions and methods, not the class {function.__name__}"
+        )
+    else:
+        wrapped = _plain(template, function)
+    return functools.update_wrapper(wrapped, function)  # type: ignore[return-value]
+
+
+def _plain(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
+    again = template._again
+
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        with again():
+            return function(*args, **kwargs)
+
+    return scoped
+
+
+def _coroutine(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
+    again = template._again
+
+    async def scoped(*args: Any, **kwargs: Any) -> Any:
+        with again():
+            return await function(*args, **kwargs)
+
+    return scoped
+
+
+def _generator(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
+    def scoped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        return _steps(_hodo.Steps(template), function(*args, **kwargs))
+
+    def started(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        # A generator function, so that the scope begins with the first step.
+        return (yield from scoped(*args, **kwargs))
+
+    return started
+
+
+def _steps(steps: _hodo.Steps, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Drives ``generator``, in its scope while it runs and out of it while it waits."""
+    send: Callable[[], Any] = lambda: next(generator)  # noqa: E731
+    try:
+        while True:
+            with steps:
+                item = send()
+            try:
+                sent = yield item
+            except GeneratorExit:
+                with steps:
+                    generator.close()
+                steps.end()
+                raise
+            except BaseException as error:
+                send = functools.partial(generator.throw, error)
+            else:
+                send = functools.partial(generator.send, sent)
+    except StopIteration as stop:
+        steps.end()
+        return stop.value
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        steps.end(error)
+        raise
+
+
+def _async_generator(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def scoped(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        steps = _hodo.Steps(template)
+        generator = function(*args, **kwargs)
+        send = generator.__anext__
+        try:
+            while True:
+                item = await _Step(steps, send())
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await _Step(steps, generator.aclose())
+                    steps.end()
+                    raise
+                except BaseException as error:
+                    send = functools.partial(generator.athrow, error)
+                else:
+                    send = functools.partial(generator.asend, sent)
+        except StopAsyncIteration:
+            steps.end()
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            steps.end(error)
+            raise
+
+    return scoped
+
+
+class _Step:
+    """Awaits one step of an async generator, in its scope only while it runs."""
+
+    __slots__ = ("_awaitable", "_steps")
+
+    def __init__(self, steps: _hodo.Steps, awaitable: Any) -> None:
+        self._steps = steps
+        self._awaitable = awaitable
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps, inner = self._steps, self._awaitable.__await__()
+        send: Callable[[], Any] = lambda: next(inner)  # noqa: E731
+        while True:
+            try:
+                with steps:
+                    item = send()
+            except StopIteration as stop:
+                return stop.value
+            try:
+                sent = yield item
+            except BaseException as error:
+                send = functools.partial(inner.throw, error)
+            else:
+                send = functools.partial(_send, inner, sent)
+
+
+def _send(inner: Any, sent: Any) -> Any:
+    return next(inner) if sent is None else inner.send(sent)
+
+
+def carry(function: Function) -> Function:
+    """``function``, to be run on another thread inside the scope that is current here.
+
+    ::
+
+        with hodo.scope("request"):
+            executor.submit(hodo.carry(work), item)
+    """
+    link = _hodo.current()
+
+    def carried(*args: Any, **kwargs: Any) -> Any:
+        with _hodo.attach(link):
+            return function(*args, **kwargs)
+
+    return functools.update_wrapper(carried, function)  # type: ignore[return-value]

@@ -1,0 +1,361 @@
+//! The stack of scopes of one context, as a Python object that a context variable holds.
+//!
+//! A thread's own context uses the thread's stack as it is. Any other context's stack is put on top
+//! of it while the context runs, and taken aside when another context records on that thread.
+
+use crate::api;
+use crate::gil::Gil;
+use hodo_record::binding::{Begun, Entered, Suspended, Thread, swap_entered, table};
+use pyo3::ffi::{self, PyObject};
+use std::cell::Cell;
+use std::sync::Mutex;
+
+#[repr(C)]
+pub struct Stack {
+    base: PyObject,
+    /// Weak reference to the context whose stack this is; null once only copies hold it.
+    owner: *mut PyObject,
+    /// The context's table of variables when it was last seen; 0 for not yet.
+    pub vars: usize,
+    /// A thread's own stack.
+    is_base: bool,
+    /// On top of its thread's own now; for a thread's own, under another.
+    is_installed: bool,
+    is_covered: bool,
+    thread: *mut Thread,
+    number: u32,
+    /// The scope that was innermost when this was last taken aside, or given to copies.
+    link: Begun,
+    /// Contexts entered by `enter_new_scope` at that time.
+    entered_numbers: u64,
+    /// The scope that what opens here first is inside of.
+    parent: Begun,
+    entered: Entered,
+    aside: *mut Suspended,
+}
+
+static TYPE: Gil<*mut ffi::PyTypeObject> = Gil::new(std::ptr::null_mut());
+static VARIABLE: Gil<*mut PyObject> = Gil::new(std::ptr::null_mut());
+
+/// Makes the type and the variable.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn prepare() -> Result<(), ()> {
+    let slots = &mut [
+        ffi::PyType_Slot { slot: ffi::Py_tp_dealloc, pfunc: dealloc as *mut _ },
+        ffi::PyType_Slot { slot: 0, pfunc: std::ptr::null_mut() },
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"hodo._hodo.Stack".as_ptr(),
+        basicsize: size_of::<Stack>() as i32,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: by the contract; the slots are complete.
+    unsafe {
+        let made = ffi::PyType_FromSpec(&mut spec).cast();
+        let variable = api::PyContextVar_New(c"hodo.stack".as_ptr(), std::ptr::null_mut());
+        (*TYPE.get(), *VARIABLE.get()) = (made, variable);
+        if made.is_null() || variable.is_null() { Err(()) } else { Ok(()) }
+    }
+}
+
+std::thread_local! {
+    static ON_THREAD: OnThread = const { OnThread::new() };
+}
+
+/// The stacks of a thread, held: its own, and the one on top of it. Null for none.
+struct OnThread {
+    base: Cell<*mut Stack>,
+    top: Cell<*mut Stack>,
+    /// The thread's own count of `enter_new_scope`, while another context's is in its place.
+    base_numbers: Cell<u64>,
+}
+
+/// Stacks that ended threads held; the lock is not held where a thread ends.
+static LEFT_BEHIND: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+impl OnThread {
+    const fn new() -> OnThread {
+        let none = std::ptr::null_mut();
+        OnThread { base: Cell::new(none), top: Cell::new(none), base_numbers: Cell::new(0) }
+    }
+}
+
+impl Drop for OnThread {
+    fn drop(&mut self) {
+        let Ok(mut left) = LEFT_BEHIND.lock() else { return };
+        let held = [self.base.get(), self.top.get()];
+        left.extend(held.iter().filter(|stack| !stack.is_null()).map(|&stack| stack as usize));
+    }
+}
+
+fn on_thread(which: impl Fn(&OnThread) -> &Cell<*mut Stack>) -> *mut Stack {
+    ON_THREAD.try_with(|held| which(held).get()).unwrap_or(std::ptr::null_mut())
+}
+
+fn installed() -> *mut Stack {
+    on_thread(|held| &held.top)
+}
+
+/// Puts a stack, or none, into one of the thread's places.
+unsafe fn hold(which: impl Fn(&OnThread) -> &Cell<*mut Stack>, stack: *mut Stack) {
+    // SAFETY: the lock is held; the place holds what it points at.
+    unsafe {
+        ffi::Py_XINCREF(stack.cast());
+        let before = ON_THREAD.try_with(|held| which(held).replace(stack));
+        ffi::Py_XDECREF(before.unwrap_or(stack).cast());
+    }
+}
+
+/// Gives up what ended threads held.
+unsafe fn give_up_left_behind() {
+    let left = LEFT_BEHIND.try_lock().map(|mut left| std::mem::take(&mut *left));
+    for stack in left.unwrap_or_default() {
+        // SAFETY: the lock is held; the thread that held it has ended.
+        unsafe { ffi::Py_DECREF(stack as *mut PyObject) };
+    }
+}
+
+fn new(is_base: bool, thread: *mut Thread, parent: Begun) -> *mut Stack {
+    let number = table().map_or(0, |table| (table.number)());
+    // SAFETY: the lock is held; the object is filled before anybody sees it.
+    unsafe {
+        give_up_left_behind();
+        let kind = *TYPE.get();
+        let stack = ffi::PyObject_Malloc(size_of::<Stack>()).cast::<Stack>();
+        if stack.is_null() {
+            return stack;
+        }
+        stack.write_bytes(0, 1);
+        ffi::PyObject_Init(stack.cast(), kind);
+        (*stack).is_base = is_base;
+        (*stack).thread = thread;
+        (*stack).number = number;
+        (*stack).link = Begun::INERT;
+        (*stack).parent = parent;
+        (*stack).entered = Entered::INERT;
+        stack
+    }
+}
+
+unsafe extern "C" fn dealloc(object: *mut PyObject) {
+    // SAFETY: the interpreter calls this once, with the lock, on an object of this type.
+    unsafe {
+        let stack = object.cast::<Stack>();
+        if !(*stack).aside.is_null()
+            && let Some(table) = table()
+        {
+            (table.drop_suspended)(&mut (*stack).aside);
+        }
+        ffi::Py_XDECREF((*stack).owner);
+        let kind = ffi::Py_TYPE(object);
+        ffi::PyObject_Free(object.cast());
+        ffi::Py_DECREF(kind.cast());
+    }
+}
+
+/// The stack of `context`, a new reference; made if need be. `None` when memory ran out.
+///
+/// # Safety
+/// The lock is held; `context` is the calling thread's, or null for none.
+pub unsafe fn of_context(
+    context: *mut PyObject,
+    is_base: bool,
+    thread: *mut Thread,
+) -> Option<*mut Stack> {
+    // SAFETY: by the contract.
+    unsafe {
+        let mut inherited = std::ptr::null_mut();
+        if api::PyContextVar_Get(*VARIABLE.get(), std::ptr::null_mut(), &mut inherited) != 0 {
+            ffi::PyErr_Clear();
+        }
+        let inherited = inherited.cast::<Stack>();
+        let owned = !inherited.is_null() && owns(context, inherited);
+        if owned && (!(*inherited).is_base || (*inherited).thread == thread) {
+            return Some(inherited);
+        }
+        let parent = if is_base { Begun::INERT } else { parent_for(inherited) };
+        let numbers = inherited_numbers(inherited);
+        ffi::Py_XDECREF(inherited.cast());
+        let stack = new(is_base, thread, parent);
+        if stack.is_null() || !own(stack) {
+            return None;
+        }
+        (*stack).entered_numbers = numbers;
+        if is_base {
+            hold(|held| &held.base, stack);
+        }
+        Some(stack)
+    }
+}
+
+/// What a context that was copied from the one of `inherited` starts inside of.
+unsafe fn parent_for(inherited: *mut Stack) -> Begun {
+    let Some(table) = table() else { return Begun::INERT };
+    // SAFETY: the lock is held; the stack is alive.
+    unsafe {
+        if inherited.is_null() {
+            // Copied from a context that had recorded nothing: inside of what the thread itself is
+            // in, and of no other context.
+            take_aside();
+            return (table.link)();
+        }
+        link(inherited)
+    }
+}
+
+/// The innermost scope of a stack: as its copies were given it, else as it is.
+unsafe fn link(stack: *mut Stack) -> Begun {
+    let Some(table) = table() else { return Begun::INERT };
+    // SAFETY: the lock is held; the thread's state is never unmapped.
+    unsafe {
+        if !is_live(stack) {
+            return (*stack).link;
+        }
+        (table.link_of)((*stack).thread, (*stack).number)
+    }
+}
+
+/// Whether a stack is what its thread records on now.
+unsafe fn is_live(stack: *mut Stack) -> bool {
+    // SAFETY: the lock is held; the stack is alive.
+    unsafe {
+        let on_thread = if (*stack).is_base { !(*stack).is_covered } else { (*stack).is_installed };
+        !(*stack).owner.is_null() && on_thread
+    }
+}
+
+/// How many contexts entered by `enter_new_scope` a copy of this stack's context is inside of.
+unsafe fn inherited_numbers(stack: *mut Stack) -> u64 {
+    // SAFETY: the lock is held; the stack is alive or null.
+    unsafe {
+        if stack.is_null() {
+            return 0;
+        }
+        let is_here = is_live(stack) && (*stack).thread == hodo_record::binding::thread();
+        if is_here { numbers() } else { (*stack).entered_numbers }
+    }
+}
+
+/// The running context's count of `enter_new_scope`.
+fn numbers() -> u64 {
+    let count = swap_entered(0);
+    swap_entered(count);
+    count
+}
+
+/// Whether `stack` is that of `context`, not one it was copied with.
+unsafe fn owns(context: *mut PyObject, stack: *mut Stack) -> bool {
+    // SAFETY: the lock is held.
+    unsafe {
+        let owner = (*stack).owner;
+        !owner.is_null() && ffi::PyWeakref_GetObject(owner) == context
+    }
+}
+
+/// Makes `stack` that of the running context.
+unsafe fn own(stack: *mut Stack) -> bool {
+    // SAFETY: the lock is held; setting the variable makes a context where there was none.
+    unsafe {
+        let token = api::PyContextVar_Set(*VARIABLE.get(), stack.cast());
+        ffi::Py_XDECREF(token);
+        let state = api::PyThreadState_Get();
+        let context = crate::probe::word(state, *crate::probe::CONTEXT_AT.get());
+        let owner = ffi::PyWeakref_NewRef(context as *mut PyObject, std::ptr::null_mut());
+        if token.is_null() || owner.is_null() {
+            ffi::PyErr_Clear();
+            ffi::Py_XDECREF(owner);
+            ffi::Py_DECREF(stack.cast());
+            return false;
+        }
+        (*stack).owner = owner;
+        true
+    }
+}
+
+/// The running context was copied: the copies keep `stack` with the scope that is innermost now,
+/// and the context goes on with a new one, which is returned.
+///
+/// # Safety
+/// The lock is held; `stack` is the running context's and on its thread.
+pub unsafe fn renew(stack: *mut Stack) -> *mut Stack {
+    // SAFETY: by the contract.
+    unsafe {
+        let (is_base, thread, parent) = ((*stack).is_base, (*stack).thread, (*stack).parent);
+        let renewed = new(is_base, thread, parent);
+        ffi::Py_INCREF(stack.cast());
+        if renewed.is_null() || !own(renewed) {
+            return stack;
+        }
+        (*stack).link = table().map_or(Begun::INERT, |table| (table.link)());
+        (*stack).entered_numbers = numbers();
+        ffi::Py_XDECREF(std::mem::replace(&mut (*stack).owner, std::ptr::null_mut()));
+        (*renewed).entered = std::mem::replace(&mut (*stack).entered, Entered::INERT);
+        (*renewed).aside = std::mem::replace(&mut (*stack).aside, std::ptr::null_mut());
+        (*renewed).is_installed = std::mem::take(&mut (*stack).is_installed);
+        if is_base {
+            hold(|held| &held.base, renewed);
+        } else if (*renewed).is_installed {
+            hold(|held| &held.top, renewed);
+        }
+        ffi::Py_DECREF(stack.cast());
+        renewed
+    }
+}
+
+/// Puts a stack on the calling thread, and aside what was there.
+///
+/// # Safety
+/// The lock is held; `stack` is that of the running context.
+pub unsafe fn install(stack: *mut Stack) {
+    // SAFETY: by the contract.
+    unsafe {
+        let wanted = if (*stack).is_base { std::ptr::null_mut() } else { stack };
+        if installed() == wanted {
+            return;
+        }
+        take_aside();
+        let Some(table) = table().filter(|_| !wanted.is_null()) else { return };
+        if let Some(base) = on_thread(|held| &held.base).as_mut() {
+            base.link = (table.link)();
+            base.is_covered = true;
+            base.entered_numbers = numbers();
+        }
+        let parent = here_or_outside((*stack).parent, (table.process)());
+        (*stack).entered = (table.resume)(parent, &mut (*stack).aside);
+        (*stack).thread = hodo_record::binding::thread();
+        (*stack).number = (table.number)();
+        (*stack).is_installed = true;
+        let outside = swap_entered((*stack).entered_numbers);
+        let _ = ON_THREAD.try_with(|held| held.base_numbers.set(outside));
+        hold(|held| &held.top, stack);
+    }
+}
+
+/// A scope of this process, or none at all: a stack of its own in either case.
+fn here_or_outside(parent: Begun, process: u64) -> Begun {
+    let is_here = parent.id != 0 && parent.process == process;
+    if is_here { parent } else { Begun { depth: parent.depth, ..Begun::OUTSIDE } }
+}
+
+/// Takes the stack that is on top of the thread's own aside.
+unsafe fn take_aside() {
+    let stack = installed();
+    let Some(table) = table().filter(|_| !stack.is_null()) else { return };
+    // SAFETY: the lock is held, and the thread holds the stacks.
+    unsafe {
+        (*stack).link = (table.link)();
+        (*stack).is_installed = false;
+        let entered = std::mem::replace(&mut (*stack).entered, Entered::INERT);
+        (table.suspend)(entered, &mut (*stack).aside);
+        let outside = ON_THREAD.try_with(|held| held.base_numbers.get()).unwrap_or(0);
+        (*stack).entered_numbers = swap_entered(outside);
+        if let Some(base) = on_thread(|held| &held.base).as_mut() {
+            base.is_covered = false;
+        }
+        hold(|held| &held.top, std::ptr::null_mut());
+    }
+}
