@@ -3,8 +3,8 @@
 //! Every context (a thread's own, an asyncio task's) has a stack; one context variable leads to it
 //! and is set once, not per scope. A switch of contexts changes a number in the thread's state, so
 //! "still the same context" is three comparisons. That a context was *copied*, as for a new task,
-//! shows in its table of variables: it is no longer held once, or no longer the same table. Then,
-//! before the stack changes, the copies are left with what it looked like when they were made.
+//! shows in its table of variables: a copy holds it too, or it is no longer the same. Then, before
+//! the stack changes, the copies are left with what it looked like when they were made.
 
 use crate::api;
 use crate::gil::Gil;
@@ -83,12 +83,11 @@ unsafe fn vars(state: *mut u8) -> usize {
     unsafe { word(word(state, *CONTEXT_AT.get()) as *const u8, VARS_AT) }
 }
 
-/// Whether the table is the one last seen, and nobody else's too.
+/// Whether the table is the one that the stack was put into, and no other context's too.
 #[inline(always)]
 unsafe fn is_unshared(vars: usize) -> bool {
-    // SAFETY: the table is alive; its count of references is its first word, of which later
-    // versions use the lower half.
-    unsafe { vars == (*HERE.get()).vars && (vars as *const u32).read() == 1 }
+    // SAFETY: the lock is held, and the place that was arrived at has a stack.
+    unsafe { vars == (*HERE.get()).vars && (*(*HERE.get()).stack).is_unshared() }
 }
 
 /// Makes the next operation look again: the thread's state has changed.
@@ -110,7 +109,7 @@ unsafe fn arrive_to_change(state: *mut u8) -> *mut Thread {
         if (*here).state == state && !is_unshared(vars(state)) {
             let renewed = stack::renew((*here).stack);
             hold(renewed);
-            (*here).vars = vars(state);
+            (*here).vars = (*renewed).vars();
         }
         thread
     }
@@ -138,9 +137,6 @@ unsafe fn arrive(state: *mut u8) -> *mut Thread {
             return thread;
         }
         let here = HERE.get();
-        if let Some(before) = (*here).stack.as_mut() {
-            before.vars = (*here).vars;
-        }
         let context = word(state, at) as *mut PyObject;
         let is_base = context.is_null() || !was_entered(context.cast());
         let Some(stack) = stack::of_context(context, is_base, thread) else {
@@ -153,7 +149,7 @@ unsafe fn arrive(state: *mut u8) -> *mut Thread {
             state,
             version: word(state, at + 8),
             id: word(state, at + 16),
-            vars: if (*stack).vars == 0 { vars(state) } else { (*stack).vars },
+            vars: (*stack).vars(),
             thread,
             stack,
         };

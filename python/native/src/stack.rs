@@ -5,9 +5,11 @@
 
 use crate::api;
 use crate::gil::Gil;
+use crate::probe::{CONTEXT_AT, VARS_AT, word};
 use hodo_record::binding::{Begun, Entered, Suspended, Thread, swap_entered, table};
 use pyo3::ffi::{self, PyObject};
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 #[repr(C)]
@@ -15,8 +17,12 @@ pub struct Stack {
     base: PyObject,
     /// Weak reference to the context whose stack this is; null once only copies hold it.
     owner: *mut PyObject,
-    /// The context's table of variables when it was last seen; 0 for not yet.
-    pub vars: usize,
+    /// The context's table of variables when this stack was put into it, held: while it is, no
+    /// other table has its address. The table holds the stack in turn, until the context dies.
+    vars: *mut PyObject,
+    /// The nodes of that table that lead to the stack, from its root.
+    nodes: [*mut PyObject; MOST_NODES],
+    node_count: u8,
     /// A thread's own stack.
     is_base: bool,
     /// On top of its thread's own now; for a thread's own, under another.
@@ -34,8 +40,17 @@ pub struct Stack {
     aside: *mut Suspended,
 }
 
+/// Levels that a table of variables can have, and one more.
+const MOST_NODES: usize = 9;
+/// Who holds a stack that records: the table of its context, its thread, and the place in `here`.
+const HOLDERS: u32 = 3;
+
 static TYPE: Gil<*mut ffi::PyTypeObject> = Gil::new(std::ptr::null_mut());
 static VARIABLE: Gil<*mut PyObject> = Gil::new(std::ptr::null_mut());
+/// The function that is called when a context dies.
+static ON_DEATH: Gil<*mut PyObject> = Gil::new(std::ptr::null_mut());
+/// Stacks by the address of the weak reference to their context.
+static BY_OWNER: Gil<Option<HashMap<usize, *mut Stack>>> = Gil::new(None);
 
 /// Makes the type and the variable.
 ///
@@ -57,8 +72,17 @@ pub unsafe fn prepare() -> Result<(), ()> {
     unsafe {
         let made = ffi::PyType_FromSpec(&mut spec).cast();
         let variable = api::PyContextVar_New(c"hodo.stack".as_ptr(), std::ptr::null_mut());
-        (*TYPE.get(), *VARIABLE.get()) = (made, variable);
-        if made.is_null() || variable.is_null() { Err(()) } else { Ok(()) }
+        static DEATH: Gil<ffi::PyMethodDef> = Gil::new(ffi::PyMethodDef {
+            ml_name: c"on_death".as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunction: on_death },
+            ml_flags: ffi::METH_O,
+            ml_doc: c"".as_ptr(),
+        });
+        let none = std::ptr::null_mut();
+        let on_death = ffi::PyCFunction_NewEx(DEATH.get(), none, none);
+        (*TYPE.get(), *VARIABLE.get(), *ON_DEATH.get()) = (made, variable, on_death);
+        let failed = made.is_null() || variable.is_null() || on_death.is_null();
+        if failed { Err(()) } else { Ok(()) }
     }
 }
 
@@ -150,11 +174,40 @@ unsafe extern "C" fn dealloc(object: *mut PyObject) {
         {
             (table.drop_suspended)(&mut (*stack).aside);
         }
-        ffi::Py_XDECREF((*stack).owner);
+        disown(stack);
         let kind = ffi::Py_TYPE(object);
         ffi::PyObject_Free(object.cast());
         ffi::Py_DECREF(kind.cast());
     }
+}
+
+/// Gives up the context of a stack, and its table of variables.
+unsafe fn disown(stack: *mut Stack) {
+    // SAFETY: the lock is held. The table goes last: it may hold the last reference to the stack.
+    unsafe {
+        let owner = std::mem::replace(&mut (*stack).owner, std::ptr::null_mut());
+        if let Some(by_owner) = (*BY_OWNER.get()).as_mut() {
+            by_owner.remove(&(owner as usize));
+        }
+        let vars = std::mem::replace(&mut (*stack).vars, std::ptr::null_mut());
+        ffi::Py_XDECREF(owner);
+        ffi::Py_XDECREF(vars);
+    }
+}
+
+/// A context has died: nobody needs its table any more.
+unsafe extern "C" fn on_death(_: *mut PyObject, owner: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter calls this with the lock; stacks leave the list before they go.
+    unsafe {
+        let by_owner = (*BY_OWNER.get()).as_ref();
+        if let Some(&stack) = by_owner.and_then(|by_owner| by_owner.get(&(owner as usize))) {
+            ffi::Py_INCREF(stack.cast());
+            (*stack).link = link(stack);
+            disown(stack);
+            ffi::Py_DECREF(stack.cast());
+        }
+    }
+    crate::record::none()
 }
 
 /// The stack of `context`, a new reference; made if need be. `None` when memory ran out.
@@ -263,8 +316,8 @@ unsafe fn own(stack: *mut Stack) -> bool {
         let token = api::PyContextVar_Set(*VARIABLE.get(), stack.cast());
         ffi::Py_XDECREF(token);
         let state = api::PyThreadState_Get();
-        let context = crate::probe::word(state, *crate::probe::CONTEXT_AT.get());
-        let owner = ffi::PyWeakref_NewRef(context as *mut PyObject, std::ptr::null_mut());
+        let context = word(state, *CONTEXT_AT.get());
+        let owner = ffi::PyWeakref_NewRef(context as *mut PyObject, *ON_DEATH.get());
         if token.is_null() || owner.is_null() {
             ffi::PyErr_Clear();
             ffi::Py_XDECREF(owner);
@@ -272,6 +325,10 @@ unsafe fn own(stack: *mut Stack) -> bool {
             return false;
         }
         (*stack).owner = owner;
+        (*BY_OWNER.get()).get_or_insert_default().insert(owner as usize, stack);
+        (*stack).vars = word(context as *const u8, VARS_AT) as *mut PyObject;
+        ffi::Py_INCREF((*stack).vars);
+        note_nodes(stack);
         true
     }
 }
@@ -292,7 +349,7 @@ pub unsafe fn renew(stack: *mut Stack) -> *mut Stack {
         }
         (*stack).link = table().map_or(Begun::INERT, |table| (table.link)());
         (*stack).entered_numbers = numbers();
-        ffi::Py_XDECREF(std::mem::replace(&mut (*stack).owner, std::ptr::null_mut()));
+        disown(stack);
         (*renewed).entered = std::mem::replace(&mut (*stack).entered, Entered::INERT);
         (*renewed).aside = std::mem::replace(&mut (*stack).aside, std::ptr::null_mut());
         (*renewed).is_installed = std::mem::take(&mut (*stack).is_installed);
@@ -304,6 +361,111 @@ pub unsafe fn renew(stack: *mut Stack) -> *mut Stack {
         ffi::Py_DECREF(stack.cast());
         renewed
     }
+}
+
+/// Notes which nodes of the table lead to the stack. None are noted where the way is not found, and
+/// the stack then always counts as shared.
+unsafe fn note_nodes(stack: *mut Stack) {
+    let mut search = Search { wanted: stack.cast(), nodes: [std::ptr::null_mut(); _], depth: 0 };
+    // SAFETY: the lock is held; the table is alive, and so are its nodes.
+    unsafe {
+        let found = search.visit_inside((*stack).vars);
+        (*stack).nodes = search.nodes;
+        (*stack).node_count = if found { search.depth as u8 } else { 0 };
+    }
+}
+
+/// A walk through the nodes of a table of variables.
+struct Search {
+    wanted: *mut PyObject,
+    nodes: [*mut PyObject; MOST_NODES],
+    depth: usize,
+}
+
+impl Search {
+    /// Whether what `object` holds leads to what is wanted.
+    unsafe fn visit_inside(&mut self, object: *mut PyObject) -> bool {
+        // SAFETY: the lock is held; an object of a type with this slot may be walked.
+        unsafe {
+            let slot = ffi::PyType_GetSlot(ffi::Py_TYPE(object), ffi::Py_tp_traverse);
+            if slot.is_null() {
+                return false;
+            }
+            let walk = std::mem::transmute::<*mut std::ffi::c_void, ffi::traverseproc>(slot);
+            walk(object, visit, std::ptr::from_mut(self).cast()) != 0
+        }
+    }
+}
+
+unsafe extern "C" fn visit(object: *mut PyObject, search: *mut std::ffi::c_void) -> i32 {
+    // SAFETY: `visit_inside` passes itself, and nothing else uses it meanwhile.
+    unsafe {
+        let search = &mut *search.cast::<Search>();
+        if object == search.wanted {
+            return 1;
+        }
+        let depth = search.depth;
+        if depth == MOST_NODES || !is_node(object) {
+            return 0;
+        }
+        search.nodes[depth] = object;
+        search.depth = depth + 1;
+        if search.visit_inside(object) {
+            return 1;
+        }
+        search.depth = depth;
+        0
+    }
+}
+
+/// Whether an object is a node of a table of variables, not a variable or its value.
+unsafe fn is_node(object: *mut PyObject) -> bool {
+    static KINDS: Gil<[*mut ffi::PyTypeObject; 3]> = Gil::new([std::ptr::null_mut(); 3]);
+    // SAFETY: the lock is held.
+    unsafe {
+        let kind = ffi::Py_TYPE(object);
+        let kinds = &mut *KINDS.get();
+        if kinds.contains(&kind) {
+            return true;
+        }
+        let is_one = crate::values::type_name(kind).starts_with("hamt_");
+        if is_one && let Some(place) = kinds.iter_mut().find(|place| place.is_null()) {
+            *place = kind;
+        }
+        is_one
+    }
+}
+
+impl Stack {
+    /// The address of the context's table of variables when this stack was put into it.
+    pub fn vars(&self) -> usize {
+        self.vars as usize
+    }
+
+    /// Whether no other context leads to this stack: neither by the same table, nor by one that
+    /// has parts in common with it.
+    ///
+    /// # Safety
+    /// The lock is held, and the context is the running one.
+    #[inline(always)]
+    pub unsafe fn is_unshared(&self) -> bool {
+        // SAFETY: by the contract; the table and so its nodes are held.
+        unsafe {
+            let count = usize::from(self.node_count);
+            count > 0
+                && references(self.vars) == 2
+                && references(&raw const self.base) == HOLDERS
+                && references(self.nodes[0]) == 1
+                && (count == 1 || self.nodes[1..count].iter().all(|&node| references(node) == 1))
+        }
+    }
+}
+
+/// The references to an object: its first word, of which later versions use the lower half.
+#[inline(always)]
+unsafe fn references(object: *const PyObject) -> u32 {
+    // SAFETY: the lock is held, and the object is alive.
+    unsafe { object.cast::<u32>().read() }
 }
 
 /// Puts a stack on the calling thread, and aside what was there.
