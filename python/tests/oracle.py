@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import helpers
+import runs
 import hodo
 
 _STACK: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("oracle", default=())
@@ -48,7 +48,7 @@ class Oracle:
 
     def check(self, dir: Path) -> None:
         """Every scope once, each under its parent."""
-        recorded = helpers.paths(dir)
+        recorded = runs.paths(dir)
         counts: Counter[str] = Counter()
         wrong = []
         for path, count in recorded.items():
