@@ -4,12 +4,12 @@ use crate::calibrate;
 use crate::drain::{Source, add, load};
 use crate::process::Process;
 use crate::store::Store;
-use hodo_format::arena::{Counts, Loss};
+use hodo_format::arena::{Anchor, Counts, Loss};
+use hodo_format::record::UNIT_BYTES;
 use hodo_format::spool::{
     Encoder, FRAME_RECORDS, Losses, anchors_frame, end_frame, losses_frame, strings_frame,
     thread_frame,
 };
-use hodo_format::record::UNIT_BYTES;
 use std::io::Error;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,7 @@ pub struct Work {
     losses_kept: Losses,
     last_write: Instant,
     last_anchor: Option<Instant>,
+    newest_anchor: Option<Anchor>,
     last_calibration: Instant,
 }
 
@@ -64,6 +65,7 @@ impl Work {
             losses_kept: Losses::default(),
             last_write: Instant::now(),
             last_anchor: None,
+            newest_anchor: None,
             last_calibration: Instant::now(),
         }
     }
@@ -120,11 +122,14 @@ impl Work {
             self.losses_kept = Losses::default();
             self.last_anchor = None;
         }
-        self.frames.clear();
         self.catalog.clear();
         let first_sequence = self.sequence;
+        self.begin_frames(process);
+        let begun = self.frames.len();
         let (counts, more) = self.gather(process);
-        if !self.frames.is_empty() {
+        if self.frames.len() == begun {
+            self.sequence = first_sequence;
+        } else {
             if let Err(error) = self.store.append(&self.frames, counts) {
                 self.sequence = first_sequence;
                 return Err(error);
@@ -152,6 +157,15 @@ impl Work {
         }
         self.strings_kept = strings;
         Ok(())
+    }
+
+    /// Every write of records begins with readings of the clocks, so every spool file does: its
+    /// times can be told even when the catalog is lost.
+    fn begin_frames(&mut self, process: &Process) {
+        self.frames.clear();
+        let now = *self.newest_anchor.get_or_insert_with(|| process.clock.anchor());
+        anchors_frame(self.sequence, &[process.first_anchor, now], &mut self.frames);
+        self.sequence += 1;
     }
 
     /// Reads rings into frames; what was read, and whether more is there.
@@ -193,12 +207,12 @@ impl Work {
         if !self.is_idle() {
             return;
         }
-        let mut anchors = vec![process.clock.anchor()];
-        if self.last_anchor.is_none() {
-            anchors.insert(0, process.first_anchor);
-        }
-        process.arena.keep(anchors[anchors.len() - 1]);
-        anchors_frame(self.sequence, &anchors, &mut self.catalog);
+        let now = process.clock.anchor();
+        self.newest_anchor = Some(now);
+        process.arena.keep(now);
+        let anchors = [process.first_anchor, now];
+        let new = if self.last_anchor.is_none() { &anchors[..] } else { &anchors[1..] };
+        anchors_frame(self.sequence, new, &mut self.catalog);
         self.sequence += 1;
         self.last_anchor = Some(Instant::now());
     }
@@ -281,7 +295,7 @@ impl Work {
         let left = left.still_open();
         for (i, spans) in left.chunks(FRAME_RECORDS).enumerate() {
             let counts = self.encoder.0.push(0, (i * FRAME_RECORDS) as u64, spans);
-            self.frames.clear();
+            self.begin_frames(process);
             self.encoder.0.finish(self.sequence, &mut self.frames);
             self.sequence += 1;
             self.store.append(&self.frames, counts)?;
