@@ -139,19 +139,19 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
 
-    /// Keep only scopes with such an attribute, and what is inside them: KEY=VALUE, or with != > < >= <=. Repeat to demand several.
+    /// Keep only scopes with such an attribute, and what is inside them: KEY=VALUE, KEY!=VALUE, or KEY>NUMBER with > >= < <=. Repeat to demand several.
     #[arg(long = "where", value_name = "TEST")]
     pub tests: Vec<String>,
 
-    /// Show at most N levels of the tree.
-    #[arg(long, value_name = "N")]
-    pub depth: Option<usize>,
+    /// Show at most N levels of the tree, counted from 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub depth: Option<u32>,
 
     /// Order of scopes with the same parent, largest first.
     #[arg(long, value_enum, value_name = "BY", default_value_t = SortBy::Total)]
     pub sort: SortBy,
 
-    /// Hide scopes whose total is below a time (250us, 1.5ms, 2s) or a share of the run's scope time (1%).
+    /// Hide scopes whose total is below a time with its unit (250us, 1.5ms, 2s) or a share of the run's scope time (1%); 0 shows all.
     #[arg(long, value_name = "LIMIT")]
     pub min: Option<String>,
 
@@ -173,7 +173,7 @@ pub struct ReportArgs {
 pub enum SortBy {
     /// Total time.
     Total,
-    /// Time not spent in scopes inside.
+    /// Time in no scope inside.
     #[value(name = "self")]
     SelfTime,
     /// How often it ran.

@@ -3,6 +3,7 @@
 use crate::args::{ExportArgs, Format};
 use crate::output::{self, Failure, Outcome, file_error};
 use crate::runs::{self, Bar};
+use crate::state;
 use hodo_convert::ConvertError;
 use hodo_trace::Run;
 use std::fs::File;
@@ -14,6 +15,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Runs the verb.
 pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
     let run = runs::open(dir, args.run.run.as_deref())?;
+    if let Some(words) = state::not_calibrated(run.uncalibrated()) {
+        output::note(&format!("{words}: its scopes are drawn in their order, 1 tick as 1 ns"));
+    }
     match args.output.clone().or_else(|| terminal_file(&run, args.to)) {
         Some(path) => to_file(&run, args.to, &path)?,
         None => {

@@ -11,6 +11,7 @@ mod ls;
 mod output;
 mod report;
 mod runs;
+mod state;
 mod term;
 mod verify;
 

@@ -3,7 +3,8 @@
 use crate::args::{VerifyArgs, When};
 use crate::output::{self, Outcome};
 use crate::runs;
-use crate::term::style::{self, DIM, GOOD, HOT, STRONG};
+use crate::state;
+use crate::term::style::{self, DIM, GOOD, HOT, STRONG, WARM};
 use crate::term::{number, text};
 use hodo_trace::{Account, Loss, Process, Run};
 use serde_json::{Value, json};
@@ -49,6 +50,20 @@ impl Sum {
         out
     }
 
+    /// `40 spans and 5 marks were lost while recording: why; why`; none when nothing was.
+    fn losses(&self) -> Option<String> {
+        let account = &self.0;
+        let lost = account.lost_counts();
+        let sorts = [(lost.spans, "span"), (lost.marks, "mark"), (lost.attrs, "attribute record")];
+        let parts: Vec<String> =
+            sorts.iter().filter(|(n, _)| *n > 0).map(|(n, one)| text::plural(*n, one)).collect();
+        let reasons = Loss::ALL.iter().zip(&account.lost).filter(|(_, lost)| lost.records() > 0);
+        let reasons: Vec<&str> = reasons.map(|(reason, _)| why(*reason)).collect();
+        let was = if account.lost_records() == 1 { "was" } else { "were" };
+        let what = format!("{} {was} lost while recording", parts.join(" and "));
+        (!parts.is_empty()).then(|| format!("{what}: {}", reasons.join("; ")))
+    }
+
     /// The same as JSON.
     pub fn document(&self) -> Value {
         let mut account = json!(self.0);
@@ -92,7 +107,7 @@ pub fn run(args: &VerifyArgs, dir: &Path, color: When) -> Outcome {
 }
 
 fn is_whole(process: &Process) -> bool {
-    process.account.unexplained == 0 && process.damage.is_none()
+    process.account.unexplained == 0 && process.damage.is_none() && process.is_timed()
 }
 
 fn document(run: &Run, whole: bool) -> Value {
@@ -102,12 +117,15 @@ fn document(run: &Run, whole: bool) -> Value {
         .map(|p| {
             json!({
                 "process": p.info.process, "pid": p.info.pid, "rank": p.info.rank, "state": p.state,
-                "whole": is_whole(p), "damage": damage(p),
+                "whole": is_whole(p), "calibrated": p.is_timed(), "damage": damage(p),
                 "records": Sum::of(std::slice::from_ref(p)).document(),
             })
         })
         .collect();
-    json!({"schema": "hodo.verify/1", "run": run.info.id, "whole": whole, "processes": processes})
+    json!({
+        "schema": "hodo.verify/1", "run": run.info.id, "state": run.state(), "whole": whole,
+        "records": Sum::of(&run.processes).document(), "processes": processes,
+    })
 }
 
 fn text(run: &Run, whole: bool) -> String {
@@ -115,12 +133,19 @@ fn text(run: &Run, whole: bool) -> String {
     for process in &run.processes {
         out += &line(process);
     }
-    let verdict = match (run.processes.is_empty(), whole) {
-        (true, _) => style::paint(DIM, "no process has recorded yet"),
-        (_, true) => style::paint(GOOD, "whole: every record is stored or counted as lost"),
-        (_, false) => style::paint(HOT, "not whole: records are missing or files are damaged"),
-    };
-    out + &verdict + "\n"
+    if let Some(words) = state::not_calibrated(run.uncalibrated()) {
+        out += &format!(" {}\n", style::paint(HOT, &format!("✗ {words}")));
+    }
+    out + &verdict(run, whole) + "\n"
+}
+
+fn verdict(run: &Run, whole: bool) -> String {
+    match (run.processes.is_empty(), whole, Sum::of(&run.processes).losses()) {
+        (true, ..) => style::paint(DIM, "no process has recorded yet"),
+        (_, true, None) => style::paint(GOOD, "whole: every record is stored"),
+        (_, true, Some(lost)) => style::paint(WARM, &format!("whole, but {lost}")),
+        (_, false, _) => style::paint(HOT, "not whole: records are missing or files are damaged"),
+    }
 }
 
 fn line(process: &Process) -> String {

@@ -1,7 +1,7 @@
 //! Chrome trace JSON: one event a line, valid for strict parsers.
 
 use crate::lanes::{Item, Lanes, Place};
-use crate::timeline::{self, Group, Timeline};
+use crate::timeline::{self, Group, NOT_CALIBRATED, Timeline};
 use crate::{ConvertError, OnProgress};
 use hodo_trace::{Cpu, MarkRow, OVERHEAD_MARK, Process, Row, Run, SpanView, Value};
 use serde_json::{Map, Value as Json, json};
@@ -17,8 +17,11 @@ pub fn write(
     progress: OnProgress<'_>,
 ) -> Result<(), ConvertError> {
     let start_ns = run.processes.iter().map(|p| Timeline::new(p).first_ns()).min().unwrap_or(0);
-    let about = json!({"app": run.info.app, "run": run.info.id, "host": run.info.host,
+    let mut about = json!({"app": run.info.app, "run": run.info.id, "host": run.info.host,
         "hodo": run.info.hodo, "start_ns": start_ns.to_string()});
+    if run.uncalibrated().next().is_some() {
+        about["warning"] = json!(NOT_CALIBRATED);
+    }
     write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
     let mut page = Page {
         out,
@@ -65,7 +68,7 @@ impl<W: Write> Page<'_, W> {
     ) -> Result<(), ConvertError> {
         if let Group::Thread(number) = group {
             let tid = u64::from(timeline::thread_id(process, number));
-            self.title("thread_name", tid, &timeline::thread_name(process, number))?;
+            self.title("thread_name", tid, &process.thread_name(number))?;
         }
         let mut lanes = Lanes::default();
         let mut titled = 1;
@@ -77,11 +80,8 @@ impl<W: Write> Page<'_, W> {
                 Group::Thread(number) => {
                     if place.lane >= titled {
                         titled = place.lane + 1;
-                        let name = format!(
-                            "{} overlap {}",
-                            timeline::thread_name(process, number),
-                            place.lane
-                        );
+                        let name =
+                            format!("{} overlap {}", process.thread_name(number), place.lane);
                         self.title("thread_name", tid(process, number, place.lane), &name)?;
                     }
                     self.span(process, number, &item, place)?;
@@ -205,7 +205,9 @@ fn args(span: &SpanView<'_>, parent: Option<u64>) -> Map<String, Json> {
     if let Cpu::Captured(ns) = span.cpu_ns() {
         args.insert("cpu_ns".into(), json!(ns));
     }
-    args.insert(OVERHEAD_MARK.into(), json!(span.overhead_ns()));
+    if span.process.is_timed() {
+        args.insert(OVERHEAD_MARK.into(), json!(span.overhead_ns()));
+    }
     for (key, holds) in [("failed", span.is_failed()), ("open_at_end", span.is_open())] {
         if holds {
             args.insert(key.into(), json!(true));

@@ -13,22 +13,31 @@ pub enum Group {
     Async,
 }
 
+/// Said of a process whose scopes can be drawn in their order only.
+pub const NOT_CALIBRATED: &str = "times not calibrated: 1 tick drawn as 1 ns";
+
 /// Turns the ticks of a process into nanoseconds since 1970, by a clock that never steps: a span
 /// that lies inside another in ticks does so in nanoseconds.
 #[derive(Clone, Copy)]
 pub struct Timeline<'a> {
     process: &'a Process,
+    first_tick: u64,
 }
 
 impl<'a> Timeline<'a> {
     /// The timeline of `process`.
     pub fn new(process: &'a Process) -> Timeline<'a> {
-        Timeline { process }
+        let spans = process.spans.rows().map(|r| process.spans.start(r));
+        let marks = process.marks.iter().map(|m| m.at);
+        Timeline { process, first_tick: spans.chain(marks).min().unwrap_or(0) }
     }
 
-    /// Nanoseconds since 1970 at `ticks`.
+    /// Nanoseconds since 1970 at `ticks`; see [`NOT_CALIBRATED`] for processes without a clock.
     pub fn ns(&self, ticks: u64) -> u64 {
-        u64::try_from(self.process.clock.steady_ns(ticks)).unwrap_or(0)
+        if self.process.is_timed() {
+            return u64::try_from(self.process.clock.steady_ns(ticks)).unwrap_or(0);
+        }
+        self.process.info.start_ns.saturating_add(ticks.saturating_sub(self.first_tick))
     }
 
     /// The span of a row, ready to be placed.
@@ -45,9 +54,7 @@ impl<'a> Timeline<'a> {
 
     /// When the first record was made.
     pub fn first_ns(&self) -> u64 {
-        let spans = self.process.spans.rows().map(|r| self.process.spans.start(r));
-        let marks = self.process.marks.iter().map(|m| m.at);
-        self.ns(spans.chain(marks).min().unwrap_or(0))
+        self.ns(self.first_tick)
     }
 }
 
@@ -77,14 +84,6 @@ pub fn mark_thread(process: &Process, mark: &MarkRow) -> Option<u32> {
     Some(mark.span.thread()).filter(|&t| process.thread(t).is_some())
 }
 
-/// A thread's name, or its number.
-pub fn thread_name(process: &Process, number: u32) -> String {
-    match process.thread(number) {
-        Some(t) if !t.name.is_empty() => t.name.clone(),
-        _ => format!("thread {number}"),
-    }
-}
-
 /// A thread's id in the operating system, or its number when that is not known.
 pub fn thread_id(process: &Process, number: u32) -> u32 {
     process.thread(number).map(|t| t.os_tid).filter(|&t| t != 0).unwrap_or(number)
@@ -100,13 +99,13 @@ pub fn pids(run: &Run) -> Vec<u32> {
     run.processes.iter().enumerate().map(pid).collect()
 }
 
-/// What a process is called: the app, and its rank where it has one.
+/// What a process is called: the app, its rank where it has one, and a warning where one is due.
 pub fn process_name(run: &Run, process: &Process) -> String {
     let app = if run.info.app.is_empty() { "hodo run" } else { &run.info.app };
-    match process.info.rank {
-        Some(rank) => format!("{app} rank {rank}"),
-        None => app.to_owned(),
-    }
+    let rank = process.info.rank.map(|rank| format!(" rank {rank}")).unwrap_or_default();
+    let warning = if process.is_timed() { "" } else { NOT_CALIBRATED };
+    let name = format!("{app}{rank}");
+    if warning.is_empty() { name } else { format!("{name} ({warning})") }
 }
 
 /// The scope that an outermost scope of `process` belongs to: the one that started the process,

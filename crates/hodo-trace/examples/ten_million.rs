@@ -50,7 +50,7 @@ fn report(dir: &Path) -> Outcome {
     for node in &tree.nodes {
         let p99 = node.durations.map_or(0, |d| d.p99_ns);
         let indent = "  ".repeat(node.depth as usize);
-        println!("{indent}{} {} self {} ns p99 {p99} ns", node.name, node.count, node.self_ns);
+        println!("{indent}{} {} self {:?} ns p99 {p99} ns", node.name, node.count, node.self_ns);
     }
     println!("top: {}", top.first().map_or("", |row| &row.name));
     println!("spans {} nodes {}", tree.spans, tree.nodes.len());

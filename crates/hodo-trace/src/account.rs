@@ -37,7 +37,14 @@ impl Account {
 
     /// Records lost for any counted reason.
     pub fn lost_records(&self) -> u64 {
-        self.lost.iter().map(Counts::records).sum()
+        self.lost_counts().records()
+    }
+
+    /// The same by sort.
+    pub fn lost_counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.lost.iter().for_each(|lost| all += *lost);
+        all
     }
 
     /// Whether every record the process made was read.

@@ -3,37 +3,38 @@ use hodo_format::arena::Anchor;
 /// Turns a process's ticks into nanoseconds.
 ///
 /// The slope comes from the monotonic clock of the first and the last anchor, so a stepped wall
-/// clock moves moments but never bends a duration.
-#[derive(Clone, Debug, PartialEq)]
+/// clock moves moments but never bends a duration. Without two anchors nothing is known of a tick:
+/// ask [`Clock::is_calibrated`] before showing a time.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clock {
     anchors: Vec<Anchor>,
-    ns_per_tick: f64,
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        Clock { anchors: Vec::new(), ns_per_tick: 1.0 }
-    }
+    ns_per_tick: Option<f64>,
 }
 
 impl Clock {
-    /// The clock of `anchors`, in any order; without two of them a tick counts as a nanosecond.
+    /// The clock of `anchors`, in any order.
     pub fn new(mut anchors: Vec<Anchor>) -> Clock {
         anchors.retain(|a| a.ticks != 0 && a.monotonic_ns != 0);
         anchors.sort_unstable_by_key(|a| (a.monotonic_ns, a.ticks));
         anchors.dedup();
-        let ns_per_tick = slope(&anchors).unwrap_or(1.0);
+        let ns_per_tick = slope(&anchors);
         Clock { anchors, ns_per_tick }
     }
 
-    /// Whether there were anchors to convert by.
-    pub fn is_calibrated(&self) -> bool {
-        slope(&self.anchors).is_some()
+    /// The same clock when its ticks are known to be nanoseconds of the monotonic clock.
+    pub(crate) fn in_nanoseconds(mut self) -> Clock {
+        self.ns_per_tick = self.ns_per_tick.or(Some(1.0).filter(|_| !self.anchors.is_empty()));
+        self
     }
 
-    /// Nanoseconds that `ticks` ticks take.
+    /// Whether ticks can be turned into nanoseconds.
+    pub fn is_calibrated(&self) -> bool {
+        self.ns_per_tick.is_some()
+    }
+
+    /// Nanoseconds that `ticks` ticks take; 0, which means nothing, when it is not calibrated.
     pub fn duration_ns(&self, ticks: u64) -> u64 {
-        (ticks as f64 * self.ns_per_tick).round() as u64
+        (ticks as f64 * self.ns_per_tick.unwrap_or(0.0)).round() as u64
     }
 
     /// Nanoseconds since 1970 at `ticks`, as the wall clock showed it: by the nearest anchor before.
@@ -44,10 +45,31 @@ impl Clock {
 
     /// Nanoseconds since 1970 at `ticks` by the wall clock as it stood when recording began.
     ///
-    /// Unlike [`Clock::wall_ns`] it never steps, so moments keep the order of their ticks.
+    /// Unlike [`Clock::wall_ns`] it never steps, so moments keep the order of their ticks. When it
+    /// is not calibrated that order is all it tells.
     pub fn steady_ns(&self, ticks: u64) -> i64 {
         let Some(anchor) = self.anchors.first() else { return ticks as i64 };
         (anchor.wall_ns as i64).saturating_add(self.offset_ns(anchor, ticks))
+    }
+
+    /// Nanoseconds since 1970 when recording began; none when it is not calibrated.
+    pub(crate) fn start_ns(&self) -> Option<i64> {
+        let first = self.anchors.first().filter(|_| self.is_calibrated())?;
+        Some(first.wall_ns as i64)
+    }
+
+    /// The moment that `other` calls `ticks`, in this clock's ticks; none when one of them is not
+    /// calibrated. On one host (`here`) both read the same monotonic clock; else only the wall
+    /// clocks compare.
+    pub(crate) fn ticks_of(&self, other: &Clock, ticks: u64, here: bool) -> Option<u64> {
+        let (mine, theirs) = (self.anchors.first()?, other.anchors.first()?);
+        let (rate, _) = (self.ns_per_tick?, other.ns_per_tick?);
+        let apart = match here {
+            true => theirs.monotonic_ns.wrapping_sub(mine.monotonic_ns),
+            false => theirs.wall_ns.wrapping_sub(mine.wall_ns),
+        } as i64;
+        let ns = apart.saturating_add(other.offset_ns(theirs, ticks));
+        Some(mine.ticks.saturating_add_signed((ns as f64 / rate).round() as i64))
     }
 
     /// The anchors, oldest first.
@@ -62,7 +84,7 @@ impl Clock {
 
     fn offset_ns(&self, anchor: &Anchor, ticks: u64) -> i64 {
         let delta = ticks.wrapping_sub(anchor.ticks) as i64;
-        (delta as f64 * self.ns_per_tick).round() as i64
+        (delta as f64 * self.ns_per_tick.unwrap_or(1.0)).round() as i64
     }
 }
 
@@ -110,11 +132,32 @@ mod tests {
     }
 
     #[test]
-    fn without_anchors_a_tick_is_a_nanosecond() {
+    fn without_two_anchors_a_tick_has_no_length() {
         let clock = Clock::new(Vec::new());
         assert!(!clock.is_calibrated());
-        assert_eq!((clock.duration_ns(5), clock.wall_ns(5), clock.steady_ns(5)), (5, 5, 5));
+        assert_eq!((clock.duration_ns(5), clock.start_ns()), (0, None));
+        assert!(clock.steady_ns(5) < clock.steady_ns(6), "their order is known");
         let one = Clock::new(vec![Anchor { ticks: 10, monotonic_ns: 10, wall_ns: 100 }]);
-        assert_eq!((one.duration_ns(5), one.wall_ns(12)), (5, 102));
+        assert!(!one.is_calibrated());
+        assert_eq!((one.duration_ns(5), one.start_ns()), (0, None));
+        let told = one.in_nanoseconds();
+        assert_eq!((told.duration_ns(5), told.wall_ns(12), told.start_ns()), (5, 102, Some(100)));
+    }
+
+    #[test]
+    fn a_moment_of_one_clock_is_found_on_another() {
+        let (mine, slow) = (stepped(), |wall_ns| {
+            let anchor = |seconds: u64| Anchor {
+                ticks: 9 + seconds * 1_000,
+                monotonic_ns: 77 + seconds * 1_000_000_000,
+                wall_ns: wall_ns + seconds * 1_000_000_000,
+            };
+            Clock::new(vec![anchor(2), anchor(4)])
+        });
+        // Three seconds after this clock's first anchor, whatever the wall clocks say.
+        let moment = Some(5_000 + 3 * 2_000_000_000);
+        assert_eq!(mine.ticks_of(&slow(5), 9 + 3_000, true), moment);
+        assert_eq!(mine.ticks_of(&slow(WALL), 9 + 3_000, false), moment);
+        assert_eq!(mine.ticks_of(&Clock::default(), 9, true), None);
     }
 }

@@ -45,9 +45,22 @@ pub enum TraceError {
         source: std::io::Error,
     },
     /// A filter that cannot be understood.
-    #[error("`{text}` is not a condition; write key=value, key!=value, key>number or key<number")]
+    #[error(
+        "`{text}` is not a condition; write key=value, key!=value, or key>number with >, >=, < or <="
+    )]
     Condition {
         /// What was given.
         text: String,
+    },
+    /// A comparison that only numbers allow.
+    #[error(
+        "`{text}` compares with `{value}`, which is no number; >, >=, < and <= compare numbers, \
+         = and != text too"
+    )]
+    NotANumber {
+        /// What was given.
+        text: String,
+        /// What should be a number.
+        value: String,
     },
 }

@@ -81,6 +81,13 @@ pub enum Comparison {
     AtMost,
 }
 
+impl Comparison {
+    /// Whether only numbers can be compared so.
+    fn is_of_numbers(self) -> bool {
+        !matches!(self, Comparison::Equal | Comparison::NotEqual)
+    }
+}
+
 /// A condition on one attribute, such as `variant=beam` or `loss>0.5`. `index` is the scope's index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
@@ -111,15 +118,19 @@ impl FromStr for Condition {
         let (sign, comparison) =
             OPERATORS.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(refused)?;
         let value = rest[sign.len()..].trim().to_owned();
+        if comparison.is_of_numbers() && value.parse().map(f64::is_nan) != Ok(false) {
+            return Err(TraceError::NotANumber { text: text.to_owned(), value });
+        }
         Ok(Condition { key: key.trim().to_owned(), comparison, value })
     }
 }
 
 impl Condition {
-    /// Whether `value` fits: as numbers where both are, else as text.
+    /// Whether `value` fits: as numbers where both are, else as text, which has no order.
     pub fn matches(&self, value: &Value, names: &crate::Names) -> bool {
         let order = match (value.as_f64(), self.value.parse::<f64>()) {
             (Some(a), Ok(b)) => a.partial_cmp(&b),
+            _ if self.comparison.is_of_numbers() => return false,
             _ => Some(value.display(names).as_str().cmp(&self.value)),
         };
         let Some(order) = order else { return self.comparison == Comparison::NotEqual };
@@ -185,6 +196,17 @@ mod tests {
         assert!(fits("x=1e1", Value::F64(10.0)));
         assert!(fits("x=true", Value::Bool(true)));
         assert!(!fits("x<1", Value::F64(f64::NAN)) && fits("x!=1", Value::F64(f64::NAN)));
-        assert!(fits("x<b", Value::Text { text: "abc".into(), cut: false }));
+        let text = || Value::Text { text: "abc".into(), cut: false };
+        assert!(fits("x=abc", text()) && fits("x!=b", text()));
+        assert!(!fits("x<5", text()) && !fits("x>5", text()), "text has no order");
+    }
+
+    #[test]
+    fn an_order_is_one_of_numbers() {
+        for refused in ["lr>abc", "lr<=", "lr>=nan", "index<x"] {
+            let refusal = refused.parse::<Condition>().expect_err(refused);
+            assert!(matches!(refusal, TraceError::NotANumber { .. }), "{refusal}");
+        }
+        assert!("lr>=1e-3".parse::<Condition>().is_ok());
     }
 }

@@ -1,8 +1,9 @@
-use crate::read::{self, Owner};
-use crate::{Run, RunInfo, TraceError};
+use crate::model::{Extent, most_telling};
+use crate::read::{self, Brief};
+use crate::{ProcessState, Run, RunInfo, TraceError};
 use std::path::{Path, PathBuf};
 
-/// A run in a list.
+/// A run in a list: what is known without reading its records. `hodo verify` reads them all.
 #[derive(Clone, Debug)]
 pub struct RunSummary {
     /// Its folder.
@@ -13,10 +14,22 @@ pub struct RunSummary {
     pub bytes: u64,
     /// Process folders.
     pub processes: usize,
-    /// Whether one of its processes is alive.
-    pub live: bool,
-    /// Whether one of its processes ended without shutting its recorder down.
-    pub crashed: bool,
+    /// See [`Run::state`].
+    pub state: Option<ProcessState>,
+    /// Processes in that state.
+    pub in_state: usize,
+    /// Scopes left open by processes that ended.
+    pub open: u64,
+    /// See [`Run::start_ns`].
+    pub start_ns: Option<i64>,
+    /// See [`Run::wall_ns`].
+    pub wall_ns: Option<u64>,
+    /// Scopes; none when a process is too large to count them in, its catalog being lost.
+    pub spans: Option<u64>,
+    /// Records that the recorder counted as lost.
+    pub lost: Option<u64>,
+    /// Processes whose times are not known; see [`Run::uncalibrated`].
+    pub uncalibrated: usize,
 }
 
 impl Run {
@@ -48,13 +61,13 @@ impl Run {
     /// The runs in `dir`, newest first.
     pub fn list(dir: &Path) -> Vec<RunSummary> {
         let mut runs: Vec<RunSummary> = folders(dir).iter().map(|folder| summary(folder)).collect();
-        runs.sort_by_key(|run| std::cmp::Reverse((run.info.start_ns, file_name(&run.folder))));
+        runs.sort_by_key(|run| std::cmp::Reverse((run.start_ns, file_name(&run.folder))));
         runs
     }
 }
 
 fn newest(dir: &Path) -> Result<PathBuf, TraceError> {
-    let started = |folder: &PathBuf| (read::run_info(folder).start_ns, file_name(folder));
+    let started = |folder: &PathBuf| (read::start_ns(folder), file_name(folder));
     let newest = folders(dir).into_iter().max_by_key(started);
     newest.ok_or_else(|| TraceError::NoRuns { dir: dir.to_owned() })
 }
@@ -76,15 +89,27 @@ fn file_name(path: &Path) -> String {
 }
 
 fn summary(folder: &Path) -> RunSummary {
+    let info = read::run_info(folder);
     let processes = read::process_folders(folder);
-    let owners: Vec<Owner> = processes.iter().filter_map(|p| read::owner(p)).collect();
+    let sizes: Vec<u64> = processes.iter().map(|p| bytes(p)).collect();
+    let briefs: Vec<Brief> =
+        processes.iter().zip(&sizes).map(|(folder, bytes)| read::brief(folder, *bytes)).collect();
+    let state = most_telling(briefs.iter().map(|b| b.state));
+    let ended = briefs.iter().filter(|b| b.state != ProcessState::Live);
+    let extent = Extent::new(briefs.iter().map(|b| (b.start_ns, b.end_ns)), info.start_ns);
     RunSummary {
         folder: folder.to_owned(),
-        info: read::run_info(folder),
-        bytes: processes.iter().map(|p| bytes(p)).sum(),
+        info,
+        bytes: sizes.iter().sum(),
         processes: processes.len(),
-        live: owners.contains(&Owner::Running),
-        crashed: owners.contains(&Owner::Gone),
+        state,
+        in_state: briefs.iter().filter(|b| Some(b.state) == state).count(),
+        open: ended.map(|b| b.open).sum(),
+        start_ns: extent.start_ns,
+        wall_ns: extent.wall_ns,
+        spans: briefs.iter().map(|b| b.spans).sum(),
+        lost: briefs.iter().map(|b| b.lost).sum(),
+        uncalibrated: briefs.iter().filter(|b| !b.is_timed).count(),
     }
 }
 

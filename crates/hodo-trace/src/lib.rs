@@ -10,13 +10,14 @@
 //! let folder = Run::find(".hodo".as_ref(), None)?;
 //! let run = Run::open(&folder, &ReadOptions::default())?;
 //! for node in &tree(&run, &Filter::default()).nodes {
-//!     println!("{:indent$}{} {}", "", node.name, node.self_ns, indent = 2 * node.depth as usize);
+//!     println!("{:indent$}{} {:?}", "", node.name, node.self_ns, indent = 2 * node.depth as usize);
 //! }
 //! # Ok::<(), hodo_trace::TraceError>(())
 //! ```
 
 mod account;
 mod clock;
+mod ends;
 mod error;
 mod filter;
 mod find;
@@ -32,6 +33,7 @@ mod values;
 
 pub use account::{Account, Damage, Place};
 pub use clock::Clock;
+pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;

@@ -1,4 +1,4 @@
-use crate::{Account, Attrs, Clock, Cpu, Damage, MarkRow, Names, Row, Spans};
+use crate::{Account, Attrs, Clock, Cpu, CpuMissing, Damage, MarkRow, Names, Row, Spans};
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::SpanId;
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,13 @@ pub struct ProcessInfo {
     pub parent: Option<ParentLink>,
 }
 
+impl ProcessInfo {
+    /// Nanoseconds since 1970 when it started, if that is known.
+    pub(crate) fn started(&self) -> Option<i64> {
+        i64::try_from(self.start_ns).ok().filter(|&ns| ns > 0)
+    }
+}
+
 /// A scope in another process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -96,10 +103,28 @@ pub enum ProcessState {
     Live,
     /// It shut its recorder down.
     Finished,
-    /// It ended without: killed, crashed, or left by `_exit`.
-    Crashed,
+    /// It ended without doing so, which loses nothing: an exit, a kill, a crash. Which of them,
+    /// nothing tells.
+    Ended,
     /// The files do not say.
     Unknown,
+}
+
+impl ProcessState {
+    /// The former name of [`ProcessState::Ended`].
+    #[doc(hidden)]
+    #[allow(non_upper_case_globals, reason = "stands in for a variant")]
+    pub const Crashed: ProcessState = ProcessState::Ended;
+
+    /// The one word for it, the same in every view.
+    pub fn word(self) -> &'static str {
+        match self {
+            ProcessState::Live => "live",
+            ProcessState::Finished => "finished",
+            ProcessState::Ended => "ended",
+            ProcessState::Unknown => "unknown",
+        }
+    }
 }
 
 /// One process of a run.
@@ -140,7 +165,7 @@ pub struct Thread {
     pub number: u32,
     /// Operating-system id, 0 when not known.
     pub os_tid: u32,
-    /// Its name; may be empty.
+    /// Its name; empty when nobody gave it one.
     pub name: String,
     /// Ticks when it first recorded, 0 when not known.
     pub started: u64,
@@ -189,9 +214,93 @@ impl Run {
     pub fn span_count(&self) -> usize {
         self.processes.iter().map(|p| p.spans.len()).sum()
     }
+
+    /// Nanoseconds since 1970 when the run began: when the first of its recorders started.
+    pub fn start_ns(&self) -> Option<i64> {
+        self.extent().start_ns
+    }
+
+    /// How long the run was, or is so far: from [`Run::start_ns`] to the last moment known of any
+    /// of its processes.
+    pub fn wall_ns(&self) -> Option<u64> {
+        self.extent().wall_ns
+    }
+
+    fn extent(&self) -> Extent {
+        let moments = self.processes.iter().map(|p| (p.start_ns(), p.end_ns()));
+        Extent::new(moments, self.info.start_ns)
+    }
+
+    /// The state that says most about the run: of a process that is live, else of one that ended
+    /// without shutting down or is unknown; none when there is no process.
+    pub fn state(&self) -> Option<ProcessState> {
+        most_telling(self.processes.iter().map(|p| p.state))
+    }
+
+    /// Processes whose scopes have no times, since no reading of their clocks is left.
+    pub fn uncalibrated(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(|p| !p.is_timed())
+    }
+}
+
+/// Where a run begins and how long it is: the one definition.
+pub(crate) struct Extent {
+    /// See [`Run::start_ns`].
+    pub(crate) start_ns: Option<i64>,
+    /// See [`Run::wall_ns`].
+    pub(crate) wall_ns: Option<u64>,
+}
+
+impl Extent {
+    /// From the first start to the last end of its processes; `told_ns` is what `run.json` says,
+    /// for when they do not know their start.
+    pub(crate) fn new(
+        processes: impl Iterator<Item = (Option<i64>, Option<i64>)>,
+        told_ns: u64,
+    ) -> Extent {
+        let (starts, ends): (Vec<_>, Vec<_>) = processes.unzip();
+        let told = || i64::try_from(told_ns).ok().filter(|&ns| ns > 0);
+        let start_ns = starts.into_iter().flatten().min().or_else(told);
+        let length = |end: i64| u64::try_from(end.saturating_sub(start_ns?)).ok();
+        Extent { start_ns, wall_ns: ends.into_iter().flatten().max().and_then(length) }
+    }
+}
+
+/// See [`Run::state`].
+pub(crate) fn most_telling(states: impl Iterator<Item = ProcessState>) -> Option<ProcessState> {
+    use ProcessState::{Ended, Finished, Live, Unknown};
+    states.max_by_key(|state| [Finished, Unknown, Ended, Live].iter().position(|s| s == state))
 }
 
 impl Process {
+    /// Whether its times are known. A process without records has none that could be unknown.
+    pub fn is_timed(&self) -> bool {
+        self.clock.is_calibrated() || (self.spans.is_empty() && self.marks.is_empty())
+    }
+
+    /// Nanoseconds since 1970 when its recorder started.
+    pub fn start_ns(&self) -> Option<i64> {
+        self.clock.start_ns().or(self.info.started())
+    }
+
+    /// Nanoseconds since 1970 at the last moment known.
+    pub fn end_ns(&self) -> Option<i64> {
+        self.clock.is_calibrated().then(|| self.clock.steady_ns(self.last_tick))
+    }
+
+    /// Scopes that were still open.
+    pub fn open_count(&self) -> u64 {
+        self.spans.rows().filter(|&row| self.spans.is_open(row)).count() as u64
+    }
+
+    /// A thread's name, or its number.
+    pub fn thread_name(&self, number: u32) -> Cow<'_, str> {
+        match self.thread(number) {
+            Some(thread) if !thread.name.is_empty() => Cow::Borrowed(&thread.name),
+            _ => Cow::Owned(format!("thread {number}")),
+        }
+    }
+
     /// One scope with its numbers in nanoseconds.
     pub fn span(&self, row: Row) -> SpanView<'_> {
         SpanView { process: self, row }
@@ -239,7 +348,7 @@ impl<'a> SpanView<'a> {
         self.process.clock.steady_ns(self.process.spans.start(self.row))
     }
 
-    /// Nanoseconds it was open.
+    /// Nanoseconds it was open; means something only where [`Process::is_timed`].
     pub fn duration_ns(&self) -> u64 {
         self.process.clock.duration_ns(self.process.spans.duration(self.row))
     }
@@ -252,12 +361,14 @@ impl<'a> SpanView<'a> {
     /// CPU time in nanoseconds.
     pub fn cpu_ns(&self) -> Cpu {
         match self.process.spans.cpu(self.row) {
+            Cpu::Captured(_) if !self.process.is_timed() => Cpu::Missing(CpuMissing::Uncalibrated),
             Cpu::Captured(ticks) => Cpu::Captured(self.process.clock.duration_ns(ticks)),
             missing => missing,
         }
     }
 
-    /// Recording work inside it, in nanoseconds: the mark `hodo.overhead`.
+    /// Recording work inside it, in nanoseconds: the mark `hodo.overhead`. Means something only
+    /// where [`Process::is_timed`].
     pub fn overhead_ns(&self) -> u64 {
         self.process.clock.duration_ns(self.process.spans.overhead(self.row))
     }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 #[derive(Debug, Default)]
 pub struct Names {
     texts: Vec<Option<Box<str>>>,
+    /// Told with a lost name where several processes lost some.
+    pid: Option<u32>,
 }
 
 /// Ids past this are damage: a process that interned that many names could not have kept them.
@@ -29,12 +31,18 @@ impl Names {
         self.texts.get(id as usize)?.as_deref()
     }
 
-    /// The text of string `id`, or a stand-in that says it was lost.
+    /// The text of string `id`, or a stand-in that says it was lost: `(lost name 12)`.
     pub fn text(&self, id: u32) -> Cow<'_, str> {
-        match self.get(id) {
-            Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(format!("(lost name {id})")),
+        match (self.get(id), self.pid) {
+            (Some(text), _) => Cow::Borrowed(text),
+            (None, None) => Cow::Owned(format!("(lost name {id})")),
+            (None, Some(pid)) => Cow::Owned(format!("(lost name {id} of pid {pid})")),
         }
+    }
+
+    /// Keeps lost names apart from those of other processes, where a number means another name.
+    pub(crate) fn tell_apart(&mut self, pid: u32) {
+        self.pid = Some(pid);
     }
 
     /// Every id and its text.

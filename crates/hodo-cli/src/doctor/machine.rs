@@ -1,4 +1,4 @@
-//! Checks of limits, memory and environment.
+//! Checks of limits and memory.
 
 use super::Check;
 use crate::term::{number, text};
@@ -6,21 +6,6 @@ use crate::term::{number, text};
 const MIB: u64 = 1 << 20;
 /// The recorder's memory unless HODO_MEMORY says otherwise.
 const DEFAULT_MEMORY: u64 = 64 * MIB;
-
-/// Variables the recorder and this program read.
-const VARIABLES: [&str; 11] = [
-    "HODO",
-    "HODO_APP",
-    "HODO_CLOCK",
-    "HODO_CPU",
-    "HODO_DIR",
-    "HODO_FLUSH",
-    "HODO_MAX_DEPTH",
-    "HODO_MEMORY",
-    "HODO_PARENT",
-    "HODO_RUN",
-    "HODO_SPOOL_BYTES",
-];
 
 /// Operating system, architecture and cores in words.
 pub fn platform() -> String {
@@ -88,51 +73,10 @@ fn memory_from(available: Option<u64>, limit: Option<u64>) -> Check {
     }
 }
 
-/// The HODO variables in force, and those nothing reads.
-pub fn environment() -> Check {
-    let mut set: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(k, v)| Some((k.into_string().ok()?, v.to_string_lossy().into_owned())))
-        .filter(|(k, _)| k == "HODO" || k.starts_with("HODO_"))
-        .collect();
-    set.sort();
-    environment_from(&set)
-}
-
-fn environment_from(set: &[(String, String)]) -> Check {
-    const NAME: &str = "environment";
-    if set.is_empty() {
-        return Check::ok(NAME, "no HODO variable set: defaults apply");
-    }
-    let shown: Vec<String> = set.iter().map(|(k, v)| text::safe(&format!("{k}={v}"))).collect();
-    let shown = shown.join(" ");
-    if let Some((unknown, _)) = set.iter().find(|(k, _)| !VARIABLES.contains(&k.as_str())) {
-        let unknown = text::safe(unknown);
-        return Check::warn(NAME, shown, format!("nothing reads {unknown}; check its spelling"));
-    }
-    if set.iter().any(|(k, v)| k == "HODO" && v == "0") {
-        return Check::warn(NAME, format!("{shown}: nothing is recorded"), "unset HODO");
-    }
-    Check::ok(NAME, shown)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::State;
     use super::*;
-
-    fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
-        set.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
-    }
-
-    #[test]
-    fn a_misspelt_variable_is_named() {
-        let check = environment_from(&pairs(&[("HODO_DRI", "x")]));
-        assert_eq!(check.state, State::Warn);
-        assert!(check.todo.unwrap().contains("HODO_DRI"));
-        assert_eq!(environment_from(&pairs(&[("HODO_DIR", "x")])).state, State::Ok);
-        assert_eq!(environment_from(&pairs(&[("HODO", "0")])).state, State::Warn);
-        assert_eq!(environment_from(&[]).state, State::Ok);
-    }
 
     #[test]
     fn limits_smaller_than_the_rings_are_bad() {

@@ -1,6 +1,7 @@
 //! `hodo doctor`: what works on this machine, why not, and what to do.
 
 mod cpu;
+mod environment;
 mod folder;
 mod machine;
 mod runs;
@@ -95,8 +96,8 @@ fn all(dir: &Path) -> Vec<Check> {
     }
     checks.extend([cpu::rseq(), cpu::perf_events()]);
     checks.extend(folder);
-    checks.extend([machine::file_size_limit(), machine::memory(), machine::environment()]);
-    checks.push(runs::crashed(dir));
+    checks.extend([machine::file_size_limit(), machine::memory(), environment::check()]);
+    checks.push(runs::count(dir));
     checks
 }
 

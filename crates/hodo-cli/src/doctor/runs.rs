@@ -1,22 +1,21 @@
-//! Runs whose process ended without shutting its recorder down.
+//! The runs that are there already.
 
 use super::Check;
-use hodo_trace::Run;
+use hodo_trace::{ProcessState, Run};
 use std::path::Path;
 
-/// Counts runs that a crash left behind; their rings take space until they are removed.
-pub fn crashed(dir: &Path) -> Check {
-    const NAME: &str = "runs";
+/// Counts the runs by state. One that ended without shutting its recorder down is as good as any
+/// other.
+pub fn count(dir: &Path) -> Check {
     let runs = Run::list(dir);
-    let crashed = runs.iter().filter(|r| r.crashed).count();
-    let live = runs.iter().filter(|r| r.live).count();
-    let found = format!("{} in this folder, {live} live, {crashed} crashed", runs.len());
-    if crashed == 0 {
-        return Check::ok(NAME, found);
+    let states = [ProcessState::Live, ProcessState::Finished, ProcessState::Ended];
+    let count = |state| runs.iter().filter(|r| r.state == Some(state)).count();
+    let mut parts = vec![format!("{} in this folder", runs.len())];
+    parts.extend(states.map(|state| format!("{} {}", count(state), state.word())));
+    let unknown = count(ProcessState::Unknown);
+    if unknown == 0 {
+        return Check::ok("runs", parts.join(", "));
     }
-    Check::warn(
-        NAME,
-        found,
-        "`hodo report` reads them as they are; remove a run's folder when it is not needed any more",
-    )
+    parts.push(format!("{unknown} of which no file says how it ended"));
+    Check::warn("runs", parts.join(", "), "`hodo ls` lists them, `hodo verify RUN` says more")
 }

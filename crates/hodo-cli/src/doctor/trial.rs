@@ -1,7 +1,7 @@
 //! A recording made here and now: the recorder itself says what it found.
 
 use super::Check;
-use crate::term::number;
+use crate::term::{number, text};
 use hodo::{Config, Health, Started};
 use std::path::Path;
 
@@ -36,9 +36,13 @@ pub fn record(place: &Path) -> Result<Health, String> {
 /// Whether the trial was kept as it should be.
 pub fn check(trial: &Result<Health, String>) -> Check {
     const NAME: &str = "recording";
-    let off = std::env::var("HODO").is_ok_and(|v| v == "0");
+    let off = !Config::from_env().enabled;
     match trial {
-        Err(_) if off => Check::warn(NAME, "not tried: HODO=0 switches it off", "unset HODO"),
+        Err(_) if off => {
+            let told = std::env::var("HODO").unwrap_or_default();
+            let found = format!("not tried: HODO={} switches it off", text::safe(&told));
+            Check::warn(NAME, found, "unset HODO")
+        }
         Err(why) => {
             Check::bad(NAME, format!("a trial did not start: {why}"), "see the lines below")
         }

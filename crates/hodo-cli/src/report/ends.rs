@@ -5,13 +5,10 @@ use crate::term::number::{self, duration_cell};
 use crate::term::style::{ACCENT, DIM, HOT, WARM};
 use crate::term::table::{Cell, Column, Table};
 use crate::term::text;
-use hodo_trace::{Process, ProcessState, Row, SpanView};
-use std::collections::HashSet;
+use hodo_trace::{Ending, ProcessState, Step};
 
-/// Rows shown of each; the tree counts them all.
+/// Rows shown of each; the JSON has more, the tree counts them all.
 const MAX_ROWS: usize = 8;
-/// Scopes above the one in question that are named; a damaged file may claim any number.
-const MAX_PATH: usize = 64;
 
 /// Both sections; empty when every scope closed as it should, or when a filter is on.
 pub fn text(view: &View<'_>) -> String {
@@ -23,7 +20,7 @@ pub fn text(view: &View<'_>) -> String {
 }
 
 fn failed(view: &View<'_>) -> String {
-    let rows = innermost(view, |span| span.is_failed());
+    let rows = view.run.failed();
     let mut table = Table::new(vec![
         Column::text("scope", 0).cut(),
         Column::number("after", 2),
@@ -31,19 +28,19 @@ fn failed(view: &View<'_>) -> String {
         Column::text("error", 0).cut(),
     ])
     .indent(2);
-    for span in rows.iter().take(MAX_ROWS) {
+    for scope in rows.iter().take(MAX_ROWS) {
         table.row(vec![
-            Cell::new(HOT, path(span)),
-            Cell::plain(after(view, span)),
-            Cell::plain(duration_cell(span.duration_ns() as f64)),
-            Cell::new(DIM, error(span)),
+            Cell::new(HOT, path(scope)),
+            time(scope.after_ns),
+            time(scope.duration_ns),
+            Cell::new(DIM, text::safe(scope.error.as_deref().unwrap_or_default())),
         ]);
     }
     section(&table, view, "Failed", rows.len())
 }
 
 fn open(view: &View<'_>) -> String {
-    let rows = innermost(view, |span| span.is_open());
+    let rows = view.run.open_scopes();
     let live = view.run.processes.iter().any(|p| p.state == ProcessState::Live);
     let mut table = Table::new(vec![
         Column::text("scope", 0).cut(),
@@ -52,12 +49,12 @@ fn open(view: &View<'_>) -> String {
         Column::number("pid", 2),
     ])
     .indent(2);
-    for span in rows.iter().take(MAX_ROWS) {
+    for scope in rows.iter().take(MAX_ROWS) {
         table.row(vec![
-            Cell::new(WARM, path(span)),
-            Cell::plain(duration_cell(span.duration_ns() as f64)),
-            Cell::new(ACCENT, thread(span)),
-            Cell::plain(span.process.info.pid.to_string()),
+            Cell::new(WARM, path(scope)),
+            time(scope.duration_ns),
+            Cell::new(ACCENT, text::safe(&scope.thread)),
+            Cell::plain(scope.pid.to_string()),
         ]);
     }
     section(&table, view, if live { "Open now" } else { "Open when it ended" }, rows.len())
@@ -73,55 +70,15 @@ fn section(table: &Table, view: &View<'_>, title: &str, count: usize) -> String 
     heading(title, &note) + &table.render(view.width)
 }
 
-/// Scopes that fit and hold none that fits, in order of their start: a failure passes through all above.
-fn innermost<'a>(view: &View<'a>, fits: impl Fn(&SpanView<'a>) -> bool) -> Vec<SpanView<'a>> {
-    let mut found: Vec<SpanView<'a>> = Vec::new();
-    for process in &view.run.processes {
-        let all: Vec<SpanView<'a>> = process.span_views().filter(&fits).collect();
-        let above: HashSet<_> = all.iter().map(|s| process.spans.parent(s.row)).collect();
-        found.extend(all.into_iter().filter(|s| !above.contains(&s.id())));
-    }
-    found.sort_by_key(SpanView::start_ns);
-    found
+fn time(ns: Option<u64>) -> Cell {
+    ns.map_or_else(|| Cell::new(DIM, "–"), |ns| Cell::plain(duration_cell(ns as f64)))
 }
 
 /// `forward ‹ batch 12 ‹ epoch 3`: from the inside, so that what is cut off is what says least.
-fn path(span: &SpanView<'_>) -> String {
-    let mut names = Vec::new();
-    let mut next = Some(span.row);
-    while let Some(row) = next.filter(|_| names.len() < MAX_PATH) {
-        names.push(label(span.process, row));
-        next = span.process.spans.parent_row(row);
-    }
-    names.join(" ‹ ")
-}
-
-fn label(process: &Process, row: Row) -> String {
-    let span = process.span(row);
-    let index = span.index().map(|i| format!(" {i}")).unwrap_or_default();
-    text::safe(&span.name()) + &index
-}
-
-/// How long after the start of the run it began.
-fn after(view: &View<'_>, span: &SpanView<'_>) -> String {
-    let start = i64::try_from(view.run.info.start_ns).unwrap_or(i64::MAX);
-    match span.start_ns().checked_sub(start) {
-        Some(ns) if ns >= 0 && start > 0 => duration_cell(ns as f64),
-        _ => String::new(),
-    }
-}
-
-/// What the scope's `error` attribute says.
-fn error(span: &SpanView<'_>) -> String {
-    let names = &span.process.names;
-    let said = span.attrs().iter().rfind(|a| names.get(a.key) == Some("error"));
-    said.map(|a| text::safe(&a.value.display(names))).unwrap_or_default()
-}
-
-fn thread(span: &SpanView<'_>) -> String {
-    let number = span.id().thread();
-    match span.process.thread(number) {
-        Some(t) if !t.name.is_empty() => text::safe(&t.name),
-        _ => format!("thread {number}"),
-    }
+fn path(scope: &Ending) -> String {
+    let label = |step: &Step| {
+        let index = step.index.map(|i| format!(" {i}")).unwrap_or_default();
+        text::safe(&step.name) + &index
+    };
+    scope.path.iter().map(label).collect::<Vec<_>>().join(" ‹ ")
 }

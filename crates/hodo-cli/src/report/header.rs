@@ -1,27 +1,38 @@
 //! The first lines: which run this is, how it ended, how much was recorded.
 
 use super::View;
-use crate::term::style::{self, DIM, GOOD, HOT, STRONG, WARM};
+use crate::state;
+use crate::term::style::{self, DIM, HOT, STRONG};
 use crate::term::{number, text};
-use hodo_trace::{Process, ProcessState};
+use hodo_trace::{Process, ProcessState, Run};
 
 /// The section.
 pub fn text(view: &View<'_>) -> String {
     let info = &view.run.info;
     let app = if info.app.is_empty() { "(no name)" } else { &info.app };
-    let first = format!(
-        "{}  {}  {}",
+    let first = [
         style::paint(STRONG, &text::safe(app)),
-        state(&view.run.processes),
-        style::paint(STRONG, &number::duration(view.tree.wall_ns as f64)),
-    );
-    let start = i64::try_from(info.start_ns).unwrap_or(i64::MAX);
-    let started = if start == 0 { String::new() } else { format!("{} UTC", number::when(start)) };
+        state(view.run),
+        view.tree.wall_ns.map_or_else(
+            || style::paint(DIM, "duration unknown"),
+            |ns| style::paint(STRONG, &number::duration(ns as f64)),
+        ),
+    ]
+    .join("  ");
+    let when = |start| format!("{} UTC", number::when(start));
+    let started = view.run.start_ns().map_or_else(|| "start unknown".to_owned(), when);
     let what =
         [text::safe(&info.id), started, text::safe(&info.host), text::safe(&info.argv.join(" "))];
     let lines =
         [joined(&what), amounts(view)].map(|l| style::paint(DIM, &text::fit(&l, view.width)));
-    format!("{first}\n{}\n{}\n", lines[0], lines[1])
+    format!("{first}\n{}\n{}\n{}", lines[0], lines[1], warning(view))
+}
+
+/// Missing times are said before any table.
+fn warning(view: &View<'_>) -> String {
+    let Some(words) = state::not_calibrated(view.run.uncalibrated()) else { return String::new() };
+    let lines = text::wrap(&format!("✗ {words}"), view.width);
+    lines.iter().map(|line| style::paint(HOT, line) + "\n").collect()
 }
 
 fn joined(parts: &[String]) -> String {
@@ -72,29 +83,18 @@ pub fn ranges(ranks: &[u32]) -> String {
     }
 }
 
-/// How the run ended, in words: the worst state of its processes, with how many are in it.
-fn state(processes: &[Process]) -> String {
-    let count = |state| processes.iter().filter(|p| p.state == state).count();
-    let of = |n: usize| {
-        if n == processes.len() {
-            String::new()
-        } else {
-            format!("{n} of {} processes ", processes.len())
-        }
+/// The state that says most, with how many processes are in it if not all are.
+fn state(run: &Run) -> String {
+    let processes = &run.processes;
+    let telling = run.state();
+    let count = processes.iter().filter(|p| Some(p.state) == telling).count();
+    let gone = processes.iter().filter(|p| p.state != ProcessState::Live);
+    let (style, words) = state::words(telling, gone.map(Process::open_count).sum());
+    let of = match count == processes.len() {
+        true => String::new(),
+        false => format!("{count} of {} processes ", processes.len()),
     };
-    for (state, style, words) in [
-        (ProcessState::Live, WARM, "still running"),
-        (ProcessState::Crashed, HOT, "ended without shutting down"),
-        (ProcessState::Unknown, HOT, "state unknown"),
-    ] {
-        if count(state) > 0 {
-            return style::paint(style, &format!("{}{words}", of(count(state))));
-        }
-    }
-    match processes.len() {
-        0 => style::paint(WARM, "nothing recorded yet"),
-        _ => style::paint(GOOD, "finished"),
-    }
+    style::paint(style, &format!("{of}{words}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::term::style::{self, DIM, GOOD, HOT, WARM};
 use crate::term::{number, text};
 use crate::verify;
 use anstyle::Style;
-use hodo_trace::{NodeKind, Process};
+use hodo_trace::Process;
 
 /// A sign, and words in its style.
 type Note = (Style, &'static str, String);
@@ -85,10 +85,7 @@ fn oddities(processes: &[Process]) -> Vec<Note> {
 
 /// What recording itself took, as the outermost scopes saw it.
 fn overhead(view: &View<'_>) -> Option<Note> {
-    let roots =
-        || view.tree.nodes.iter().filter(|n| n.parent.is_none() && n.kind == NodeKind::Scope);
-    let cost: u64 = roots().map(|n| n.overhead_ns).sum();
-    let whole: u64 = roots().map(|n| n.total_ns).sum();
+    let (cost, whole) = (view.tree.overhead_ns()?, view.tree.scopes_ns());
     if whole == 0 {
         return None;
     }

@@ -43,7 +43,7 @@ pub fn text(view: &View<'_>) -> String {
 
 /// Every series but hodo's own, with the scope it was made in.
 fn rows<'a>(view: &View<'a>) -> Vec<(&'a str, &'a MarkSeries)> {
-    let outside = view.tree.marks.iter().map(|m| ("", m));
+    let outside = view.tree.marks_outside_scopes.iter().map(|m| ("", m));
     let inside =
         view.tree.nodes.iter().flat_map(|n| n.marks.iter().map(move |m| (n.name.as_str(), m)));
     outside.chain(inside).filter(|(_, m)| m.name != OVERHEAD_MARK).collect()

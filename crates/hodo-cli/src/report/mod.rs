@@ -49,7 +49,7 @@ impl Limit {
             || text.strip_suffix('%')?.trim().parse::<f64>().ok().map(|p| Limit::Share(p / 100.0));
         share().or_else(|| number::parse_duration(text).map(Limit::Time)).ok_or_else(|| {
             Failure::Usage(format!(
-                "`{text}` is neither a time nor a share; write --min 1.5ms or --min 1%"
+                "`{text}` is neither a time with its unit nor a share; write --min 1.5ms or --min 1%"
             ))
         })
     }

@@ -37,12 +37,13 @@ struct Children {
 /// Chooses the lines.
 pub fn select(view: &View<'_>) -> Selection {
     let tree = view.tree;
-    let depth = view.args.depth.unwrap_or(usize::MAX).max(1);
+    let depth = view.args.depth.unwrap_or(u32::MAX);
     let min_ns = match (&view.args.min, view.args.depth, view.args.json) {
         (None, None, false) => readable_ns(tree),
         _ => min_ns(tree, view.min),
     };
-    let keep = keep(tree, |n| (n.depth as usize) < depth && n.total_ns as f64 >= min_ns);
+    let large = |n: &Node| n.total_ns.is_none_or(|ns| ns as f64 >= min_ns);
+    let keep = keep(tree, |n| n.depth < depth && large(n));
     let children = children(tree, view.args.sort, &keep);
     let lines = walk(&children);
     Selection { hidden: tree.nodes.len() - lines.len(), lines }
@@ -52,7 +53,7 @@ pub fn select(view: &View<'_>) -> Selection {
 fn min_ns(tree: &Tree, limit: Limit) -> f64 {
     match limit {
         Limit::Time(ns) => ns,
-        Limit::Share(share) => share * top_ns(tree) as f64,
+        Limit::Share(share) => share * tree.scopes_ns() as f64,
     }
 }
 
@@ -61,18 +62,9 @@ fn readable_ns(tree: &Tree) -> f64 {
     if tree.nodes.len() <= MAX_LINES {
         return 0.0;
     }
-    let mut totals: Vec<u64> = tree.nodes.iter().map(|n| n.total_ns).collect();
+    let mut totals: Vec<u64> = tree.nodes.iter().map(|n| n.total_ns.unwrap_or(0)).collect();
     let (_, least, _) = totals.select_nth_unstable_by_key(MAX_LINES, |&ns| Reverse(ns));
     (*least + 1) as f64
-}
-
-/// Time in the outermost scopes that have numbers.
-pub fn top_ns(tree: &Tree) -> u64 {
-    let counts = |n: &&Node| match n.parent {
-        None => true,
-        Some(p) => tree.nodes.get(p as usize).is_some_and(|p| p.kind != NodeKind::Scope),
-    };
-    tree.nodes.iter().filter(counts).map(|n| n.total_ns).sum()
 }
 
 /// Nodes that fit, with everything that leads to them; parents come before children.
@@ -104,8 +96,8 @@ fn children(tree: &Tree, sort: SortBy, keep: &[bool]) -> Children {
 /// Order of siblings; equal ones stay as they first began.
 fn compare(a: &Node, b: &Node, sort: SortBy) -> Ordering {
     let key = |n: &Node| match sort {
-        SortBy::Total => n.total_ns,
-        SortBy::SelfTime => n.self_ns,
+        SortBy::Total => n.total_ns.unwrap_or(0),
+        SortBy::SelfTime => n.self_ns.unwrap_or(0),
         SortBy::Count => n.count,
         SortBy::Mean => n.durations.map_or(0, |d| d.mean_ns),
         SortBy::P95 => n.durations.map_or(0, |d| d.p95_ns),

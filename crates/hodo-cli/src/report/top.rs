@@ -14,15 +14,16 @@ const BETWEEN: usize = 6;
 pub fn text(view: &View<'_>) -> String {
     const WORTH_RANKING: usize = 3;
     let by_self = hodo_trace::flat(view.tree, FlatSort::SelfTime);
-    if view.args.top == 0 || by_self.len() < WORTH_RANKING {
+    let wall = view.tree.wall_ns.unwrap_or(0);
+    if view.args.top == 0 || by_self.len() < WORTH_RANKING || wall == 0 {
         return String::new();
     }
     let by_total = hodo_trace::flat(view.tree, FlatSort::Total);
-    let own: u64 = by_self.iter().map(|r| r.self_ns).sum();
+    let own: u64 = by_self.iter().filter_map(|r| r.self_ns).sum();
     let first = heading("Most time of their own", "self, in no scope inside")
-        + &table(view, &by_self, ["self", "of all"], own, |r| r.self_ns);
+        + &table(view, &by_self, ["self", "of all"], own, |r| r.self_ns.unwrap_or(0));
     let second = heading("Most time in total", "with everything inside")
-        + &table(view, &by_total, ["total", "of run"], view.tree.wall_ns, |r| r.total_ns);
+        + &table(view, &by_total, ["total", "of run"], wall, |r| r.total_ns.unwrap_or(0));
     beside(&first, &second, view.width).unwrap_or_else(|| format!("{first}\n{second}"))
 }
 

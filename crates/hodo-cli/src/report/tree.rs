@@ -6,6 +6,7 @@ use crate::term::number::{self, duration_cell};
 use crate::term::style::{self, ACCENT, DIM, HOT, PLAIN, WARM};
 use crate::term::table::{Cell, Column, Table};
 use crate::term::text;
+use anstyle::Style;
 use hodo_trace::{CpuSum, Node, NodeKind, Tag};
 
 /// Cells of a share's bar.
@@ -18,10 +19,10 @@ pub fn text(view: &View<'_>) -> String {
         return empty(view);
     }
     let chosen = select::select(view);
-    let all_ns = select::top_ns(view.tree);
+    let all_ns = view.tree.scopes_ns();
     let mut table = Table::new(columns());
     for line in &chosen.lines {
-        table.row(row(view, line, all_ns));
+        table.row(row(&view.tree.nodes[line.node as usize], line, all_ns));
     }
     table.render(view.width) + &notes(view, chosen.hidden, &table.dropped(view.width))
 }
@@ -56,20 +57,19 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn row(view: &View<'_>, line: &Line, all_ns: u64) -> Vec<Cell> {
-    let node = &view.tree.nodes[line.node as usize];
+fn row(node: &Node, line: &Line, all_ns: u64) -> Vec<Cell> {
     let mut cells = vec![name(node, &line.branch)];
     if node.kind != NodeKind::Scope {
         cells.resize(columns().len(), Cell::default());
         return cells;
     }
     cells.push(Cell::plain(number::count(node.count)));
-    cells.push(Cell::plain(duration_cell(node.total_ns as f64)));
-    cells.push(share(view, node));
-    cells.push(Cell::new(heat(node.self_ns, all_ns), duration_cell(node.self_ns as f64)));
+    cells.push(time(node, node.total_ns, PLAIN));
+    cells.push(share(node));
+    cells.push(time(node, node.self_ns, heat(node.self_ns, all_ns)));
     cells.extend(statistics(node));
     cells.push(cpu(&node.cpu));
-    cells.push(Cell::new(DIM, duration_cell(node.overhead_ns as f64)));
+    cells.push(time(node, node.overhead_ns, DIM));
     cells
 }
 
@@ -90,6 +90,19 @@ fn name(node: &Node, branch: &str) -> Cell {
     cell
 }
 
+/// A sum of times, which is too small where scopes without a time are among them.
+fn time(node: &Node, ns: Option<u64>, style: Style) -> Cell {
+    let least = if node.untimed > 0 { "≥ " } else { "" };
+    match ns {
+        None => unknown(),
+        Some(ns) => Cell::new(style, format!("{least}{}", duration_cell(ns as f64))),
+    }
+}
+
+fn unknown() -> Cell {
+    Cell::new(DIM, "–").and(PLAIN, "  ")
+}
+
 /// Mean and percentiles; a single scope has only its total.
 fn statistics(node: &Node) -> Vec<Cell> {
     let Some(d) = node.durations.filter(|_| node.count > 1) else {
@@ -100,16 +113,8 @@ fn statistics(node: &Node) -> Vec<Cell> {
 }
 
 /// Time as part of the parent's, or of the run's for an outermost scope.
-fn share(view: &View<'_>, node: &Node) -> Cell {
-    let parent = node.parent.and_then(|p| view.tree.nodes.get(p as usize));
-    let whole = match parent {
-        Some(p) if p.kind == NodeKind::Scope => p.total_ns,
-        _ => view.tree.wall_ns,
-    };
-    if whole == 0 {
-        return Cell::default();
-    }
-    let share = node.total_ns as f64 / whole as f64;
+fn share(node: &Node) -> Cell {
+    let Some(share) = node.of_parent() else { return Cell::default() };
     Cell::new(ACCENT, bar(share)).and(DIM, format!(" {:>5}", number::percent(share)))
 }
 
@@ -121,8 +126,8 @@ fn bar(share: f64) -> String {
 }
 
 /// Scopes whose own time is a large part of the run stand out.
-fn heat(self_ns: u64, all_ns: u64) -> anstyle::Style {
-    match self_ns as f64 / all_ns.max(1) as f64 {
+fn heat(self_ns: Option<u64>, all_ns: u64) -> Style {
+    match self_ns.unwrap_or(0) as f64 / all_ns.max(1) as f64 {
         s if s >= 0.3 => HOT,
         s if s >= 0.1 => WARM,
         _ => PLAIN,
@@ -130,9 +135,9 @@ fn heat(self_ns: u64, all_ns: u64) -> anstyle::Style {
 }
 
 fn cpu(sum: &CpuSum) -> Cell {
-    let missing = sum.suspended + sum.other_thread + sum.off + sum.open;
+    let missing = sum.suspended + sum.other_thread + sum.off + sum.open + sum.uncalibrated;
     match sum.total_ns {
-        None => Cell::new(DIM, "–").and(PLAIN, "  "),
+        None => unknown(),
         Some(ns) if missing == 0 => Cell::plain(duration_cell(ns as f64)),
         Some(ns) => Cell::plain(format!("≥ {}", duration_cell(ns as f64))),
     }
@@ -165,12 +170,14 @@ fn cpu_note(view: &View<'_>) -> Option<String> {
         sum.other_thread += node.cpu.other_thread;
         sum.off += node.cpu.off;
         sum.open += node.cpu.open;
+        sum.uncalibrated += node.cpu.uncalibrated;
     }
     let reasons: Vec<String> = [
         (sum.suspended, "suspended (await)"),
         (sum.other_thread, "not bound to one thread"),
         (sum.off, "recorded without a CPU clock"),
         (sum.open, "never closed"),
+        (sum.uncalibrated, "of a process whose times are not calibrated"),
     ]
     .into_iter()
     .filter(|(n, _)| *n > 0)

@@ -100,6 +100,20 @@ fn chrome_json_holds_every_scope_and_mark() {
 }
 
 #[test]
+fn threads_that_nobody_named_are_numbered() {
+    let mut run = Made::new(100);
+    run.thread(1, "train");
+    run.thread(2, "train");
+    run.thread(3, "loader");
+    for thread in 1..=3 {
+        run.span(Scope::new("work", SpanId::NONE, 0, 10).on(thread));
+    }
+    let events = chrome(&run);
+    let names = events.iter().filter(|e| e["name"] == "thread_name").map(|e| &e["args"]["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["train", "thread 2", "loader"]);
+}
+
+#[test]
 fn chrome_slices_of_a_row_never_cross() {
     let mut rows: HashMap<(u64, u64), Vec<(f64, f64)>> = HashMap::new();
     for e in chrome(&samples::crossing(200)).iter().filter(|e| e["ph"] == "X") {

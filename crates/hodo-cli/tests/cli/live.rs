@@ -59,7 +59,7 @@ fn a_scope_others_attached_to_shows_once_and_whole_while_it_runs() {
         assert_ne!(node["name"], "");
     }
     assert!(live["wall_ns"].as_u64().unwrap() < 3_600_000_000_000, "{}", live["wall_ns"]);
-    assert!(stdout(dir.path(), &["report"]).contains("still running"));
+    assert!(stdout(dir.path(), &["report"]).starts_with("demo  live  "));
     assert!(stdout(dir.path(), &["ls"]).contains("live"));
     drop(demo);
 }
@@ -71,12 +71,17 @@ fn a_killed_program_is_read_to_its_last_scope() {
     wait_for_batches(dir.path());
     drop(demo);
     let text = stdout(dir.path(), &["report"]);
-    assert!(text.starts_with("demo  ended without shutting down"), "{text}");
+    assert!(text.starts_with("demo  ended, ") && text.contains(" open  "), "{text}");
     assert!(text.contains("Open when it ended") && text.contains("✓ nothing lost"), "{text}");
     assert!(stdout(dir.path(), &["verify"]).contains("whole"));
-    assert!(stdout(dir.path(), &["ls"]).contains("crashed"));
+    let (listed, first) = (stdout(dir.path(), &["ls"]), text.lines().next().unwrap());
+    let words = first.split("  ").nth(1).unwrap();
+    assert!(listed.contains(words), "the same words in both: {listed}{first}");
+    let length = first.rsplit("  ").next().unwrap();
+    assert!(listed.contains(length), "the same length in both: {listed}{first}");
+    assert_eq!(report(dir.path()).unwrap()["state"], "ended");
     let checks: Value = serde_json::from_str(&stdout(dir.path(), &["doctor", "--json"])).unwrap();
     let runs = checks["checks"].as_array().unwrap().iter().find(|c| c["name"] == "runs").unwrap();
-    assert_eq!(runs["found"], "1 in this folder, 0 live, 1 crashed");
+    assert_eq!(runs["found"], "1 in this folder, 0 live, 0 finished, 1 ended");
     crate::exports::same_tree(&dir);
 }

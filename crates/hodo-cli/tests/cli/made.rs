@@ -52,6 +52,8 @@ pub struct Made {
     pub lost: [Counts; Loss::COUNT],
     /// Whether the recorder shut down.
     pub ended: bool,
+    /// Whether readings of its clocks are there.
+    pub has_anchors: bool,
     names: Vec<String>,
     threads: BTreeMap<u32, (String, Vec<Unit>, u64)>,
     counts: Counts,
@@ -104,6 +106,7 @@ impl Made {
             parent: None,
             lost: Default::default(),
             ended: true,
+            has_anchors: true,
             names: Vec::new(),
             threads: BTreeMap::from([(1, ("main".to_owned(), Vec::new(), 0))]),
             counts: Counts::default(),
@@ -194,7 +197,7 @@ impl Made {
         let head = Head { kind: Kind::Mark as u8, units: 1, flags, name: self.name(name) };
         let words = [head.word(), span.0, EPOCH + at, value.to_bits(), 0, 0, 0, 0];
         self.counts.marks += 1;
-        self.push(span.thread(), &[Unit(words)]);
+        self.push(span.thread().max(1), &[Unit(words)]);
     }
 
     pub fn text_mark(&mut self, span: SpanId, name: &str, at: u64, value: &str) {
@@ -252,7 +255,9 @@ impl Made {
         spool::strings_frame(0, 1, &names, &mut out);
         let anchor =
             |t: u64| Anchor { ticks: EPOCH + t, monotonic_ns: EPOCH + t, wall_ns: WALL_NS + t };
-        spool::anchors_frame(2, &[anchor(0), anchor(self.last)], &mut out);
+        if self.has_anchors {
+            spool::anchors_frame(2, &[anchor(0), anchor(self.last)], &mut out);
+        }
         let mut sequence = 3;
         for (number, (name, ..)) in &self.threads {
             let os_tid = self.pid + number - 1;
@@ -291,4 +296,10 @@ pub fn write(dir: &Path, id: &str, processes: &[&Made]) -> PathBuf {
     fs::write(folder.join("run.json"), info).unwrap();
     processes.iter().for_each(|p| p.write(&folder));
     folder
+}
+
+/// The folder of a run's first process.
+pub fn process_folder(run: &Path) -> PathBuf {
+    let entries = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).min().unwrap()
 }

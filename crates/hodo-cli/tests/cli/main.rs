@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
+mod calibration;
+mod documented;
 mod exports;
 mod help;
 mod live;

@@ -22,7 +22,11 @@ fn wrong_command_lines_exit_with_2() {
     let dir = folder(&samples::training(100));
     refused(&dir, &["report", "--where", "variant"], 2, &["variant", "key=value"]);
     refused(&dir, &["report", "--min", "fast"], 2, &["fast", "--min 1%"]);
+    refused(&dir, &["report", "--where", "variant"], 2, &[">=", "<="]);
+    refused(&dir, &["report", "--where", "lr>abc"], 2, &["lr>abc", "abc", "no number"]);
+    refused(&dir, &["report", "--min", "3"], 2, &["`3`", "unit", "--min 1.5ms"]);
     refused(&dir, &["report", "--depth", "x"], 2, &["--depth"]);
+    refused(&dir, &["report", "--depth", "0"], 2, &["--depth", "1.."]);
     refused(&dir, &["export"], 2, &["--to"]);
     refused(&dir, &["nonsense"], 2, &["nonsense"]);
 }

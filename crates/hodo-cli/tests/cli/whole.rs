@@ -16,7 +16,11 @@ fn counted_losses_verify_because_they_are_explained() {
     let mut made = samples::training(100);
     made.lost[0].spans = 7;
     let dir = folder(&made);
-    assert!(stdout(dir.path(), &["verify"]).contains("72 produced = 65 stored + 7 lost"));
+    let text = stdout(dir.path(), &["verify"]);
+    assert!(text.contains("72 produced = 65 stored + 7 lost"), "{text}");
+    let verdict =
+        "whole, but 7 spans were lost while recording: ring full: disk or pump too slow\n";
+    assert!(text.ends_with(verdict), "{text}");
 }
 
 #[test]
@@ -58,6 +62,38 @@ fn ls_lists_the_runs_newest_first() {
 }
 
 #[test]
+fn a_run_without_run_json_is_dated_by_its_processes_or_not_at_all() {
+    let dir = folder(&samples::training(100));
+    std::fs::remove_file(dir.path().join(ID).join("run.json")).unwrap();
+    let date = "2026-11-15 20:15:00";
+    assert!(stdout(dir.path(), &["ls"]).contains(date));
+    assert!(stdout(dir.path(), &["report"]).contains(date));
+    let mut undated = samples::training(100);
+    undated.has_anchors = false;
+    let dir = folder(&undated);
+    std::fs::remove_file(dir.path().join(ID).join("run.json")).unwrap();
+    let process = crate::made::process_folder(&dir.path().join(ID)).join("process.json");
+    std::fs::write(process, "{}").unwrap();
+    let (listed, report) = (stdout(dir.path(), &["ls"]), stdout(dir.path(), &["report"]));
+    assert!(listed.contains("unknown") && report.contains("start unknown"), "{listed}{report}");
+    assert!(!listed.contains("1970") && !report.contains("1970"), "{listed}{report}");
+}
+
+#[test]
+fn report_and_ls_agree_on_how_long_a_run_was() {
+    let mut made = crate::made::Made::new(100);
+    made.span(crate::made::Scope::new("late", hodo_format::record::SpanId::NONE, 40, 90));
+    let dir = folder(&made);
+    let document =
+        |verb| -> Value { serde_json::from_str(&stdout(dir.path(), &[verb, "--json"])).unwrap() };
+    let (report, listed) = (document("report"), document("ls")["runs"][0].clone());
+    assert_eq!(report["wall_ns"], 90, "from the start of the recorder");
+    for key in ["wall_ns", "start_ns", "state", "spans"] {
+        assert_eq!(report[key], listed[key], "{key}");
+    }
+}
+
+#[test]
 fn doctor_names_every_check_and_fails_on_a_bad_one() {
     let dir = Folder::new();
     let document: Value = serde_json::from_str(&stdout(dir.path(), &["doctor", "--json"])).unwrap();
@@ -89,4 +125,22 @@ fn doctor_says_when_runs_would_stay_in_memory_or_nothing_is_recorded() {
     assert!(text.contains("! recording     not tried: HODO=0"), "{text}");
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert!(left.is_empty(), "the trial left {left:?}");
+}
+
+#[test]
+fn doctor_names_variables_that_make_no_sense_as_the_recorder_does() {
+    let dir = Folder::new();
+    let mut command = hodo(dir.path(), &["doctor", "--json"]);
+    let bad = [("HODO_MAX_DEPTH", "abc"), ("HODO_MEMORY", "lots"), ("HODO_CPU", "fast")];
+    let output = command.envs(bad).env("HODO_FOO", "1").output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = document["checks"].as_array().unwrap();
+    let check = checks.iter().find(|c| c["name"] == "environment").unwrap();
+    let (todo, recorder) =
+        (check["todo"].as_str().unwrap(), String::from_utf8_lossy(&output.stderr));
+    for (name, value) in bad {
+        let ignored = format!("{name}={value} is ignored");
+        assert!(todo.contains(&ignored) && recorder.contains(&ignored), "{todo}\n{recorder}");
+    }
+    assert!(todo.contains("nothing reads HODO_FOO; the variables are HODO, HODO_APP"), "{todo}");
 }

@@ -121,7 +121,9 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
                 self.own(Own::CpuMissing, AnnotationValue::Text(missing(why).to_owned()))
             }
         });
-        all.push(self.own(Own::Overhead, AnnotationValue::Uint(span.overhead_ns())));
+        if span.process.is_timed() {
+            all.push(self.own(Own::Overhead, AnnotationValue::Uint(span.overhead_ns())));
+        }
         for (own, holds) in [(Own::Failed, span.is_failed()), (Own::Open, span.is_open())] {
             if holds {
                 all.push(self.own(own, AnnotationValue::Bool(true)));
@@ -235,5 +237,6 @@ fn missing(why: CpuMissing) -> &'static str {
         CpuMissing::OtherThread => "not bound to one thread",
         CpuMissing::Off => "no CPU clock",
         CpuMissing::Open => "never closed",
+        CpuMissing::Uncalibrated => "times not calibrated",
     }
 }

@@ -7,7 +7,7 @@ use super::proto::{
 };
 use crate::ConvertError;
 use crate::timeline::{self, Group};
-use hodo_trace::{Process, ProcessState, Run};
+use hodo_trace::{Process, Run};
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -88,7 +88,7 @@ impl<'a> Tracks<'a> {
             Track::Thread(number) => self.thread(at, process, number),
             Track::Overlap(number, lane) => TrackDescriptor {
                 sibling_merge_behavior: Some(MERGE_NONE),
-                ..named(format!("{} overlap {lane}", timeline::thread_name(process, number)))
+                ..named(format!("{} overlap {lane}", process.thread_name(number)))
             },
             Track::Async(_) => named("async".to_owned()),
             Track::Counter(_, name) => TrackDescriptor {
@@ -99,15 +99,10 @@ impl<'a> Tracks<'a> {
     }
 
     fn process(&self, at: usize, process: &Process) -> TrackDescriptor {
-        let state = match process.state {
-            ProcessState::Live => "still running",
-            ProcessState::Finished => "finished",
-            ProcessState::Crashed => "ended without shutting down",
-            ProcessState::Unknown => "state unknown",
-        };
         let host = process.info.host.clone();
         let id = format!("hodo {:016x}", process.process);
-        let labels = [host, format!("pid {}", process.info.pid), state.to_owned(), id];
+        let state = format!("state: {}", process.state.word());
+        let labels = [host, format!("pid {}", process.info.pid), state, id];
         let descriptor = ProcessDescriptor {
             pid: Some(self.pids[at] as i32),
             cmdline: process.info.argv.clone(),
@@ -121,7 +116,7 @@ impl<'a> Tracks<'a> {
         let descriptor = ThreadDescriptor {
             pid: Some(self.pids[at] as i32),
             tid: Some(i64::from(timeline::thread_id(process, number))),
-            thread_name: Some(timeline::thread_name(process, number)),
+            thread_name: Some(process.thread_name(number).into_owned()),
         };
         TrackDescriptor { thread: Some(descriptor), ..TrackDescriptor::default() }
     }

@@ -94,7 +94,14 @@ impl Collector {
         }
     }
 
-    /// The anchors to go by: the catalog's, with the arena's while there are too few of them.
+    /// The latest moment that a record, a thread's end or a reading of the clocks speaks of.
+    pub(super) fn latest(&self) -> u64 {
+        let anchors = self.anchors.iter().chain(&self.arena_anchors).map(|a| a.ticks);
+        let threads = self.threads.values().chain(&self.arena_threads).filter_map(|t| t.ended);
+        anchors.chain(threads).fold(self.last_tick, u64::max)
+    }
+
+    /// The anchors to go by: the spool's, with the arena's while there are too few of them.
     pub(super) fn clock(&self) -> Clock {
         let clock = Clock::new(self.anchors.clone());
         if clock.is_calibrated() {

@@ -38,7 +38,7 @@ pub(super) struct ArenaRead {
 
 /// Whether the process that wrote an arena still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(super) enum Owner {
     Running,
     Gone,
     /// The file system cannot say.
@@ -106,11 +106,6 @@ fn is_mapped_here(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return false };
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines().any(|line| line.ends_with(&*path.to_string_lossy()))
-}
-
-/// Whether the process that writes the arena at `path` runs; none when there is no arena.
-pub(super) fn owner_of(path: &Path) -> Option<Owner> {
-    Some(owner(path, &*open(path)?))
 }
 
 /// A running process holds a lock on the first byte; a process does not see its own.

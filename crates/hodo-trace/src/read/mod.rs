@@ -1,15 +1,17 @@
 //! Opening a run: folders, JSON files, processes.
 
 mod account;
+mod brief;
 mod collect;
 mod files;
 mod live;
 mod process;
 mod ranges;
 mod snapshot;
+mod threads;
 
 use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
-pub(crate) use live::Owner;
+pub(crate) use brief::{Brief, brief};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,10 @@ impl Run {
         let mut processes: Vec<_> =
             folders.iter().map(|folder| process::read(folder, &mut progress)).collect();
         processes.sort_by_key(|p| (p.info.start_ns, p.folder.clone()));
+        if processes.len() > 1 {
+            let damaged = processes.iter_mut().filter(|p| !p.damage.is_none());
+            damaged.for_each(|p| p.names.tell_apart(p.info.pid));
+        }
         Ok(Run { folder: folder.to_owned(), info: run_info(folder), processes })
     }
 }
@@ -57,10 +63,16 @@ fn is_process(folder: &Path) -> bool {
             || !files::spool_files(folder).is_empty())
 }
 
-/// Whether the process of a folder runs; none where it left no arena.
-pub(crate) fn owner(folder: &Path) -> Option<Owner> {
-    let info = json(&folder.join("process.json")).unwrap_or_default();
-    live::owner_of(&process::arena_path(folder, &info))
+/// When a run began as its JSON files tell it; 0 when they do not.
+pub(crate) fn start_ns(folder: &Path) -> u64 {
+    match run_info(folder).start_ns {
+        0 => {
+            let info = |p: PathBuf| json::<crate::ProcessInfo>(&p.join("process.json"));
+            let starts = process_folders(folder).into_iter().filter_map(|p| info(p)?.started());
+            starts.min().map_or(0, i64::unsigned_abs)
+        }
+        told => told,
+    }
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {

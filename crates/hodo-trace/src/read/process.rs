@@ -4,15 +4,12 @@ use super::account::{self, Known};
 use super::collect::Collector;
 use super::files::{self, SpoolReader};
 use super::live::{ArenaRead, Owner};
-use super::{Meter, json};
-use crate::{AttrRow, Attrs, Process, ProcessInfo, ProcessState};
-use hodo_format::arena::Counts;
+use super::{Meter, json, threads};
+use crate::ends::ERROR_KEY;
+use crate::{AttrRow, Attrs, Clock, Process, ProcessInfo, ProcessState, Spans};
+use hodo_format::arena::{Anchor, Counts, clock_kind};
 use hodo_format::record::Span;
 use std::path::{Path, PathBuf};
-
-/// The text that says why a scope failed. A scope left by a panic gets it after it closed; a number
-/// of that name is the user's own.
-const ERROR: &str = "error";
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
 pub(super) fn read(folder: &Path, progress: &mut Meter<'_>) -> Process {
@@ -34,11 +31,17 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
         arena.snapshot.describe(&mut collector);
         collector.until = arena.until;
     }
-    let stored = read_spool(folder, &mut files, &mut collector, progress);
+    let mends = arena.is_some();
+    let stored = read_spool(folder, mends, &mut files, &mut collector, progress);
     let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
     // A process that has not recorded anything may not have come to write it yet.
     if !is_told && !collector.seen.is_empty() {
         files.damage.note(info_path, 0, "missing, or not readable as JSON");
+    }
+    let has_arena = !is_told || info.arena.is_some();
+    if has_arena && arena.is_none() && !collector.ended && !collector.seen.is_empty() {
+        let why = "its end is missing, and there is no arena that would say how the run ended";
+        files.damage.note(folder.join(files::CATALOG), 0, why);
     }
     Parts { folder, info, collector, files, arena, stored, in_ring }
 }
@@ -60,15 +63,17 @@ fn read_arena(path: &Path, has_ended: bool, files: &mut SpoolReader) -> Option<A
     read.ok()
 }
 
-/// Reads catalog and spool files; returns what they held.
+/// Reads catalog and spool files; returns what they held. What the torn end of a file would hold
+/// is still in the arena, which `mends` it.
 fn read_spool(
     folder: &Path,
+    mends: bool,
     files: &mut SpoolReader,
     collector: &mut Collector,
     progress: &mut Meter<'_>,
 ) -> Counts {
     files.read(&folder.join(files::CATALOG), collector);
-    if !collector.ended {
+    if mends && !collector.ended {
         files.forgive_torn_end();
     }
     let paths = files::spool_files(folder);
@@ -77,7 +82,7 @@ fn read_spool(
         let bytes = files.read(path, collector);
         progress.add(bytes);
     }
-    if !collector.ended {
+    if mends && !collector.ended {
         files.forgive_torn_end();
     }
     let first = paths.first().and_then(|path| files::spool_number(path));
@@ -120,12 +125,17 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let open = parts.open_scopes(last_tick);
     let process = parts.process_id();
     let known = parts.known(state);
+    let in_nanoseconds = parts.counts_nanoseconds();
     let Parts { folder, info, mut collector, files, .. } = parts;
     collector.name_threads();
-    let (account, threads) = account::account(&collector, &known);
+    let (account, mut threads) = account::account(&collector, &known);
+    threads::forget_inherited_names(&mut threads, &info);
     let clock = collector.clock();
     let mut spans = collector.spans.finish(&open);
-    let says_why = |a: &&AttrRow| collector.names.get(a.key) == Some(ERROR) && a.value.is_text();
+    let clock = if in_nanoseconds { nanoseconds(clock, &spans, &info) } else { clock };
+    // A scope left by a panic gets this text after it closed; a number of that name is the user's.
+    let says_why =
+        |a: &&AttrRow| collector.names.get(a.key) == Some(ERROR_KEY) && a.value.is_text();
     collector.attrs.iter().filter(says_why).for_each(|a| spans.fail(a.span));
     Process {
         folder: folder.to_owned(),
@@ -144,20 +154,42 @@ fn finish(mut parts: Parts<'_>) -> Process {
     }
 }
 
+/// A clock whose ticks are nanoseconds. If even its anchors are lost, the first scope stands where
+/// `process.json` says that the process started: durations are right, moments nearly.
+fn nanoseconds(clock: Clock, spans: &Spans, info: &ProcessInfo) -> Clock {
+    let clock = clock.in_nanoseconds();
+    let first = spans.rows().map(|row| spans.start(row)).min();
+    match first.filter(|_| !clock.is_calibrated() && info.start_ns > 0) {
+        None => clock,
+        Some(ticks) => {
+            let anchor = Anchor { ticks, monotonic_ns: ticks, wall_ns: info.start_ns };
+            Clock::new(vec![anchor]).in_nanoseconds()
+        }
+    }
+}
+
+/// What became of a process; `ended` when its spool says that it shut its recorder down.
+pub(super) fn state(arena: Option<&ArenaRead>, ended: bool) -> ProcessState {
+    match arena {
+        Some(arena) if arena.snapshot.view.finished || ended => ProcessState::Finished,
+        Some(arena) => match arena.owner {
+            Owner::Running => ProcessState::Live,
+            Owner::Gone => ProcessState::Ended,
+            Owner::Unknown => ProcessState::Unknown,
+        },
+        None if ended => ProcessState::Finished,
+        None => ProcessState::Unknown,
+    }
+}
+
 impl Parts<'_> {
     fn state(&self) -> ProcessState {
-        match &self.arena {
-            Some(arena) if arena.snapshot.view.finished || self.collector.ended => {
-                ProcessState::Finished
-            }
-            Some(arena) => match arena.owner {
-                Owner::Running => ProcessState::Live,
-                Owner::Gone => ProcessState::Crashed,
-                Owner::Unknown => ProcessState::Unknown,
-            },
-            None if self.collector.ended => ProcessState::Finished,
-            None => ProcessState::Unknown,
-        }
+        state(self.arena.as_ref(), self.collector.ended)
+    }
+
+    fn counts_nanoseconds(&self) -> bool {
+        let clock = self.arena.as_ref().map(|arena| arena.snapshot.view.clock);
+        self.info.clock == "monotonic" || clock == Some(clock_kind::MONOTONIC)
     }
 
     /// The last moment known: of a running process the moment shown, else the latest in any file.
@@ -165,10 +197,8 @@ impl Parts<'_> {
         if let Some(until) = self.collector.until {
             return until;
         }
-        let anchors = self.collector.anchors.iter().chain(&self.collector.arena_anchors);
-        let anchors = anchors.map(|a| a.ticks).max().unwrap_or(0);
         let opened = self.slots().iter().map(|s| s.start).max().unwrap_or(0);
-        self.collector.last_tick.max(anchors).max(opened)
+        self.collector.latest().max(opened)
     }
 
     fn slots(&self) -> &[Span] {

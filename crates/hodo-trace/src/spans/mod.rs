@@ -54,6 +54,8 @@ pub enum CpuMissing {
     Off,
     /// It never closed.
     Open,
+    /// No reading of the process's clocks is left to convert ticks by.
+    Uncalibrated,
 }
 
 impl Spans {

@@ -19,11 +19,11 @@ impl ByNode {
         let mut total = 0;
         for sum in sums {
             next.push(total);
-            total += (sum.count - sum.open) as usize;
+            total += sum.closed as usize;
         }
         let mut all = vec![0; total];
         for (at, process) in run.processes.iter().enumerate() {
-            if matches!(kept[at], Selection::None) {
+            if matches!(kept[at], Selection::None) || !process.is_timed() {
                 continue;
             }
             let nodes = &paths.of[at];

@@ -3,6 +3,7 @@
 use super::durations::ByNode;
 use super::measure::Sum;
 use super::paths::{NodeId, Paths, ROOT};
+use super::shares::Dropped;
 use super::{Bench, MarkSeries, Node, NodeKind, SCHEMA, Tag, Tree, marks};
 use crate::Run;
 use crate::select::Selection;
@@ -13,6 +14,8 @@ struct Finish {
     paths: Paths,
     sums: Vec<Sum>,
     durations: ByNode,
+    dropped: Dropped,
+    wall_ns: Option<u64>,
     /// First opening in or under each node.
     first: Vec<i64>,
     marks: BTreeMap<NodeId, Vec<MarkSeries>>,
@@ -24,6 +27,7 @@ pub(super) fn finish(
     mut paths: Paths,
     mut sums: Vec<Sum>,
     durations: ByNode,
+    dropped: Dropped,
     kept: &[Selection],
 ) -> Tree {
     let marks = marks::series(run, &mut paths, kept);
@@ -31,12 +35,12 @@ pub(super) fn finish(
     sums.resize(paths.nodes.len(), Sum::default());
     let first = first_openings(&paths, &sums);
     let spans = sums.iter().map(|s| s.count).sum();
-    let all = run.processes.iter().map(|process| process.spans.len() as u64).sum::<u64>();
-    let wall_ns = if spans == all { extent(&sums) } else { run_extent(run) };
-    let mut finish = Finish { paths, sums, durations, first, marks, tags };
-    let outside = finish.marks.remove(&ROOT).unwrap_or_default();
-    let nodes = finish.nodes();
-    Tree { schema: SCHEMA, run: run.info.id.clone(), nodes, marks: outside, spans, wall_ns }
+    let untimed = sums.iter().map(|s| s.untimed).sum();
+    let wall_ns = run.wall_ns();
+    let mut finish = Finish { paths, sums, durations, dropped, wall_ns, first, marks, tags };
+    let marks_outside_scopes = finish.marks.remove(&ROOT).unwrap_or_default();
+    let (schema, run, nodes) = (SCHEMA, run.info.id.clone(), finish.nodes());
+    Tree { schema, run, nodes, marks_outside_scopes, spans, untimed, wall_ns }
 }
 
 /// A child is made after its parent, so going backwards meets every child first.
@@ -49,24 +53,6 @@ fn first_openings(paths: &Paths, sums: &[Sum]) -> Vec<i64> {
         }
     }
     first
-}
-
-/// From the first opening to the last moment of any scope, also of those a filter leaves out.
-fn run_extent(run: &Run) -> u64 {
-    let ends = run.processes.iter().filter_map(|process| {
-        let spans = &process.spans;
-        let first = spans.rows().map(|row| spans.start(row)).min()?;
-        let last = spans.rows().map(|row| spans.end(row)).max()?;
-        Some((process.clock.steady_ns(first), process.clock.steady_ns(last)))
-    });
-    let whole = ends.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
-    whole.map_or(0, |(first, last)| last.saturating_sub(first).max(0) as u64)
-}
-
-fn extent(sums: &[Sum]) -> u64 {
-    let first = sums.iter().filter_map(|s| s.first).min();
-    let last = sums.iter().filter_map(|s| s.last).max();
-    first.zip(last).map_or(0, |(first, last)| last.saturating_sub(first).max(0) as u64)
 }
 
 impl Finish {
@@ -99,7 +85,7 @@ impl Finish {
     fn node(&mut self, id: NodeId, parent: Option<u32>, depth: u32) -> Node {
         let (durations, bench) = (self.durations_of(id), self.bench(id));
         let sum = &self.sums[id as usize];
-        let overhead = (sum.count > 0).then(|| marks::overhead(sum));
+        let overhead = (sum.timed() > 0).then(|| marks::overhead(sum));
         Node {
             name: self.paths.name(id).to_owned(),
             parent,
@@ -109,11 +95,13 @@ impl Finish {
             count: sum.count,
             open: sum.open,
             failed: sum.failed,
-            total_ns: sum.total,
-            self_ns: sum.own,
+            untimed: sum.untimed,
+            total_ns: sum.time(sum.total),
+            self_ns: sum.time(sum.own),
+            parent_ns: self.dropped.whole(id, &self.paths, &self.sums, self.wall_ns),
             durations,
             cpu: sum.cpu,
-            overhead_ns: sum.overhead.total,
+            overhead_ns: sum.time(sum.overhead.total),
             threads: sum.threads,
             processes: sum.processes,
             bench,
@@ -163,6 +151,6 @@ impl Finish {
 impl Finish {
     /// Nodes made after the durations were sorted (lost scopes that only marks speak of) have none.
     fn durations_of(&mut self, id: NodeId) -> Option<super::Durations> {
-        if self.sums[id as usize].count == 0 { None } else { self.durations.statistics(id) }
+        if self.sums[id as usize].closed == 0 { None } else { self.durations.statistics(id) }
     }
 }

@@ -9,10 +9,11 @@ pub struct FlatRow {
     pub name: String,
     /// Scopes.
     pub count: u64,
-    /// Time inside; a scope inside one of the same name is not counted twice.
-    pub total_ns: u64,
+    /// Time inside; a scope inside one of the same name is not counted twice. None when none has a
+    /// time.
+    pub total_ns: Option<u64>,
     /// Time inside and in no child.
-    pub self_ns: u64,
+    pub self_ns: Option<u64>,
 }
 
 /// Order of a flat table.
@@ -42,12 +43,13 @@ pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
             continue;
         }
         let at = *places.entry(&node.name).or_insert_with(|| {
-            rows.push(FlatRow { name: node.name.clone(), count: 0, total_ns: 0, self_ns: 0 });
+            let name = node.name.clone();
+            rows.push(FlatRow { name, count: 0, total_ns: None, self_ns: None });
             rows.len() - 1
         });
         rows[at].count += node.count;
-        rows[at].self_ns += node.self_ns;
-        rows[at].total_ns += if outermost { node.total_ns } else { 0 };
+        add(&mut rows[at].self_ns, node.self_ns);
+        add(&mut rows[at].total_ns, node.total_ns.map(|ns| if outermost { ns } else { 0 }));
     }
     let key = |row: &FlatRow| match sort {
         FlatSort::SelfTime => row.self_ns,
@@ -55,6 +57,12 @@ pub fn flat(tree: &Tree, sort: FlatSort) -> Vec<FlatRow> {
     };
     rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
     rows
+}
+
+fn add(sum: &mut Option<u64>, ns: Option<u64>) {
+    if let Some(ns) = ns {
+        *sum = Some(sum.unwrap_or(0) + ns);
+    }
 }
 
 /// Whether a node holds the warm-up passes of the benchmark loop beside it.

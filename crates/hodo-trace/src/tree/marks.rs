@@ -135,12 +135,12 @@ pub(super) fn overhead(sum: &Sum) -> MarkSeries {
     MarkSeries {
         name: OVERHEAD_MARK.to_owned(),
         summary: true,
-        count: sum.count,
+        count: sum.timed(),
         first: Value::I64(overhead.first as i64),
         last: Value::I64(overhead.last as i64),
         min: Some(overhead.min as f64),
         max: Some(overhead.max as f64),
-        mean: Some(overhead.total as f64 / sum.count as f64),
+        mean: Some(overhead.total as f64 / sum.timed() as f64),
     }
 }
 

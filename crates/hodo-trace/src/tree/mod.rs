@@ -1,11 +1,13 @@
 //! The aggregated tree: every number of a report is made here.
 
+mod children;
 mod durations;
 mod finish;
 mod flat;
 mod marks;
 mod measure;
 mod paths;
+mod shares;
 
 use crate::links::Links;
 use crate::select::select;
@@ -13,6 +15,7 @@ use crate::{Filter, Run, Value};
 use durations::ByNode;
 use paths::Paths;
 use serde::Serialize;
+use shares::Dropped;
 
 pub use flat::{FlatRow, FlatSort, flat};
 
@@ -28,12 +31,15 @@ pub struct Tree {
     pub run: String,
     /// Every path, each parent before its children; siblings in the order they first opened.
     pub nodes: Vec<Node>,
-    /// Marks made outside any scope.
-    pub marks: Vec<MarkSeries>,
+    /// Marks made outside any scope; all others are with the node of theirs.
+    pub marks_outside_scopes: Vec<MarkSeries>,
     /// Scopes in the tree.
     pub spans: u64,
-    /// From the first opening to the last closing, in nanoseconds.
-    pub wall_ns: u64,
+    /// Those whose times are not known, since no reading of their process's clocks is left. They
+    /// are counted everywhere and part of no time.
+    pub untimed: u64,
+    /// How long the run was, whatever the filter: [`Run::wall_ns`].
+    pub wall_ns: Option<u64>,
 }
 
 /// One path.
@@ -55,16 +61,23 @@ pub struct Node {
     pub open: u64,
     /// Those left by a panic or an exception.
     pub failed: u64,
-    /// Time inside, nanoseconds; open scopes up to the last moment known.
-    pub total_ns: u64,
-    /// Time inside and in no child.
-    pub self_ns: u64,
+    /// Those whose times are not known; see [`Tree::untimed`].
+    pub untimed: u64,
+    /// Time inside, nanoseconds; open scopes up to the last moment known. None when no scope has a
+    /// time.
+    pub total_ns: Option<u64>,
+    /// Time inside and in no child. Children count wherever they ran, on other threads and in
+    /// processes started here too, and time that several of them cover counts once.
+    pub self_ns: Option<u64>,
+    /// Time in the scopes they were opened in, those a filter dropped too; of outermost ones the
+    /// run's.
+    pub parent_ns: Option<u64>,
     /// Statistics of the closed ones; none when none closed.
     pub durations: Option<Durations>,
     /// CPU time.
     pub cpu: CpuSum,
     /// Recording work inside, nanoseconds.
-    pub overhead_ns: u64,
+    pub overhead_ns: Option<u64>,
     /// Threads its scopes were opened on.
     pub threads: u32,
     /// Processes they belong to.
@@ -73,6 +86,15 @@ pub struct Node {
     pub bench: Option<Bench>,
     /// Marks made in its scopes, `hodo.overhead` first.
     pub marks: Vec<MarkSeries>,
+}
+
+impl Node {
+    /// `total_ns` as a share of `parent_ns`: more than 1 where children overlap or outlive their
+    /// parent.
+    pub fn of_parent(&self) -> Option<f64> {
+        let whole = self.parent_ns.filter(|&ns| ns > 0)?;
+        Some(self.total_ns? as f64 / whole as f64)
+    }
 }
 
 /// What sort of node it is.
@@ -119,6 +141,8 @@ pub struct CpuSum {
     pub off: u64,
     /// Scopes still open.
     pub open: u64,
+    /// Scopes of a process whose clock is not calibrated.
+    pub uncalibrated: u64,
 }
 
 /// The tag of a node's scopes.
@@ -183,6 +207,21 @@ impl Tree {
         names.reverse();
         names
     }
+
+    /// Time in the outermost scopes that have numbers.
+    pub fn scopes_ns(&self) -> u64 {
+        self.outermost().filter_map(|n| n.total_ns).sum()
+    }
+
+    /// Recording work in these; none when no time is known.
+    pub fn overhead_ns(&self) -> Option<u64> {
+        self.outermost().filter_map(|n| n.overhead_ns).reduce(|a, b| a + b)
+    }
+
+    fn outermost(&self) -> impl Iterator<Item = &Node> {
+        let has_numbers = |at: u32| self.nodes[at as usize].kind == NodeKind::Scope;
+        self.nodes.iter().filter(move |n| !n.parent.is_some_and(has_numbers))
+    }
 }
 
 /// Aggregates the scopes of `run` that `filter` keeps by path.
@@ -190,7 +229,8 @@ pub fn tree(run: &Run, filter: &Filter) -> Tree {
     let links = Links::new(&run.processes);
     let kept = select(run, &links, filter);
     let paths = Paths::new(run, &links, &kept);
-    let sums = measure::sums(run, &paths, &kept);
+    let sums = measure::sums(run, &links, &paths, &kept);
     let durations = ByNode::new(run, &paths, &kept, &sums);
-    finish::finish(run, paths, sums, durations, &kept)
+    let dropped = Dropped::new(run, &links, &paths, &kept);
+    finish::finish(run, paths, sums, durations, dropped, &kept)
 }

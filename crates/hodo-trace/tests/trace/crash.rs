@@ -139,7 +139,7 @@ fn a_process_that_is_being_set_up_is_no_damage() {
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("arena"), vec![0; 1 << 20]).expect("arena");
     let read = run.read();
-    assert_eq!(read.processes[0].state, ProcessState::Crashed);
+    assert_eq!(read.processes[0].state, ProcessState::Ended);
     assert!(read.processes[0].damage.is_none(), "{:?}", read.processes[0].damage);
 }
 
@@ -159,6 +159,6 @@ fn a_kill_between_catalog_and_records_is_no_damage() {
     arena.ring(&records);
     arena.write(&folder);
     let read = run.read();
-    assert_eq!(read.processes[0].state, ProcessState::Crashed);
+    assert_eq!(read.processes[0].state, ProcessState::Ended);
     assert!(read.processes[0].damage.is_none(), "{:?}", read.processes[0].damage);
 }

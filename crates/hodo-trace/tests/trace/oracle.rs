@@ -52,7 +52,9 @@ proptest! {
         let found: BTreeMap<String, (u64, u64, u64)> = (0..tree.nodes.len() as u32)
             .map(|at| {
                 let node = &tree.nodes[at as usize];
-                (format!("/{}", tree.path(at).join("/")), (node.count, node.total_ns, node.self_ns))
+                let time = |ns: Option<u64>| ns.expect("a time");
+                let sums = (node.count, time(node.total_ns), time(node.self_ns));
+                (format!("/{}", tree.path(at).join("/")), sums)
             })
             .collect();
         prop_assert_eq!(found, expected(&made));

@@ -137,7 +137,7 @@ fn a_child_process_hangs_under_the_scope_that_started_it() {
     assert_tree(
         &hodo_trace::tree(&run.read(), &Filter::default()),
         "
-        launch 1x total 800 self 800
+        launch 1x total 800 self 700
           work 1x total 100 self 100
         work 1x total 50 self 50
         ",
@@ -300,7 +300,7 @@ fn marks_are_series_and_summaries_and_every_scope_has_its_overhead() {
     let loss = &marks[2];
     assert_eq!((loss.min, loss.max, loss.mean), (Some(1.0), Some(f64::INFINITY), Some(2.0)));
     assert_eq!((&loss.first, loss.summary), (&hodo_trace::Value::F64(3.0), false));
-    assert_eq!(tree.marks[0].name, "outside");
+    assert_eq!(tree.marks_outside_scopes[0].name, "outside");
     let json = serde_json::to_string(&tree).expect("JSON");
     assert!(json.contains(r#""last":"inf""#), "{json}");
     assert!(json.starts_with(r#"{"schema":"hodo.tree/1""#), "{json}");
@@ -346,7 +346,7 @@ fn the_flat_table_counts_a_scope_inside_its_like_once() {
     let rows = flat(&tree(&r), FlatSort::Total);
     let rows: Vec<_> =
         rows.iter().map(|r| (r.name.as_str(), r.count, r.total_ns, r.self_ns)).collect();
-    assert_eq!(rows, [("f", 2, 100, 80), ("g", 1, 20, 20)]);
+    assert_eq!(rows, [("f", 2, Some(100), Some(80)), ("g", 1, Some(20), Some(20))]);
 }
 
 #[test]
@@ -359,4 +359,84 @@ fn a_node_with_thousands_of_children_is_right() {
     let tree = tree(&r);
     assert_eq!(tree.nodes.len(), 1500);
     assert!(tree.nodes.iter().all(|n| n.count == 2));
+}
+
+#[test]
+fn processes_started_in_a_scope_count_in_its_self_time() {
+    let run = TestRun::new();
+    let (mut starter, mut worker) = (Records::new(1), Records::new(2));
+    let step = starter.id(1);
+    starter.scope(1, step, "local", 110, 130);
+    starter.close(step, SpanId::NONE, "step", 100, 200);
+    // Its counter stands elsewhere and is twice as fast: 50 to 70 and 120 to 180 of the starter's.
+    worker.anchors = worker
+        .anchors
+        .iter()
+        .map(|a| hodo_format::arena::Anchor { ticks: 7 + 2 * a.ticks, ..*a })
+        .collect();
+    worker.parent = Some((starter.process, step));
+    worker.scope(1, SpanId::NONE, "early", 7 + 2 * 50, 7 + 2 * 70);
+    worker.scope(1, SpanId::NONE, "work", 7 + 2 * 120, 7 + 2 * 180);
+    run.finished(&starter);
+    run.finished(&worker);
+    assert_tree(
+        &hodo_trace::tree(&run.read(), &Filter::default()),
+        "
+        step 1x total 100 self 30
+          early 1x total 20 self 20
+          local 1x total 20 self 20
+          work 1x total 60 self 60
+        ",
+    );
+}
+
+#[test]
+fn shares_are_of_all_the_parents_a_filter_passed_through() {
+    let mut r = Records::new(1);
+    for (at, fits) in [(100, true), (300, false), (500, false)] {
+        let batch = r.id(1);
+        let forward = r.scope(1, batch, "forward", at, at + 60);
+        if fits {
+            r.attr(batch, "variant", Value::I64(1));
+        }
+        if at < 500 {
+            r.attr(forward, "variant", Value::I64(1));
+        }
+        r.close(batch, SpanId::NONE, "batch", at, at + 100);
+    }
+    let variant: hodo_trace::Condition = "variant=1".parse().expect("a condition");
+    let filter = Filter { conditions: vec![variant], ..Filter::default() };
+    let tree = filtered(&r, &filter);
+    let share = |at: usize| tree.nodes[at].of_parent().expect("a share");
+    // One batch fits; the forward of another does too, so two batches are what is looked at.
+    assert_eq!((tree.nodes[0].total_ns, tree.nodes[1].total_ns), (Some(100), Some(120)));
+    assert_eq!((share(0), share(1)), (0.1, 0.6));
+    let all = hodo_trace::tree(&read(&r), &Filter::default());
+    assert_eq!(all.nodes[1].of_parent(), Some(0.6));
+}
+
+#[test]
+fn the_run_is_as_long_as_it_was_recorded_whatever_the_filter() {
+    let r = training();
+    let run = read(&r);
+    assert_eq!(run.wall_ns(), Some(1000), "between the first and the last reading of the clocks");
+    let filter = Filter { name: Some(NamePattern::new("forward")), ..Filter::default() };
+    assert_eq!(hodo_trace::tree(&run, &filter).wall_ns, run.wall_ns());
+}
+
+#[test]
+fn failures_and_open_scopes_are_told_from_the_inside_out() {
+    let mut r = Records::new(1);
+    let (outer, inner) = (r.id(1), r.id(1));
+    r.text(inner, "error", "NaN");
+    r.flagged(inner, outer, "inner", 200, 250, flag::FAILED);
+    r.flagged(outer, SpanId::NONE, "outer", 100, 300, flag::FAILED);
+    let run = read(&r);
+    let failed = run.failed();
+    assert_eq!(failed.len(), 1);
+    let names: Vec<_> = failed[0].path.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["inner", "outer"]);
+    assert_eq!((failed[0].after_ns, failed[0].duration_ns), (Some(199), Some(50)));
+    assert_eq!(failed[0].error.as_deref(), Some("NaN"));
+    assert!(run.open_scopes().is_empty());
 }

@@ -56,8 +56,8 @@ impl TestRun {
         });
         let rank = process.rank.map_or("null".to_owned(), |rank| rank.to_string());
         let text = format!(
-            r#"{{"format":1,"process":"{:016x}","pid":{},"rank":{rank},"start_ns":{},"arena":"arena","parent":{parent}}}"#,
-            process.process, process.pid, process.pid
+            r#"{{"format":1,"process":"{:016x}","pid":{},"rank":{rank},"start_ns":{},"clock":"{}","arena":"arena","parent":{parent}}}"#,
+            process.process, process.pid, process.pid, process.clock
         );
         std::fs::write(folder.join("process.json"), text).expect("process.json");
         folder
@@ -71,7 +71,10 @@ pub struct Records {
     pub rank: Option<u32>,
     pub parent: Option<(u64, SpanId)>,
     pub names: Vec<String>,
+    /// Readings of the clocks, in the catalog and at the head of the spool file.
     pub anchors: Vec<Anchor>,
+    /// As `process.json` names it.
+    pub clock: &'static str,
     pub threads: BTreeMap<u32, Vec<Vec<Unit>>>,
     pub open: Vec<Span>,
     pub lost: Counts,
@@ -94,6 +97,7 @@ impl Records {
             parent: None,
             names: vec!["(unused)".to_owned()],
             anchors: vec![anchor(1), anchor(1001)],
+            clock: "counter",
             threads: BTreeMap::new(),
             open: Vec::new(),
             lost: Counts::default(),
@@ -214,8 +218,9 @@ impl Records {
     /// Writes catalog and one spool file with `records`, a frame for every few of them.
     pub fn spool(&self, folder: &Path, records: &[Numbered<'_>], end: bool) {
         let mut out = spool::file_header(self.process, 1).to_vec();
+        spool::anchors_frame(3, &self.anchors, &mut out);
         let mut encoder = Encoder::new(1);
-        let mut sequence = 3;
+        let mut sequence = 4;
         let mut stored = Counts::default();
         for chunk in records.chunks(5) {
             for &(thread, number, units) in chunk {

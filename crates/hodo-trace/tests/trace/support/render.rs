@@ -23,7 +23,8 @@ fn line(node: &Node) -> String {
     if node.kind != NodeKind::Scope {
         return line + " -";
     }
-    line += &format!(" {}x total {} self {}", node.count, node.total_ns, node.self_ns);
+    let ns = |ns: Option<u64>| ns.map_or("?".to_owned(), |ns| ns.to_string());
+    line += &format!(" {}x total {} self {}", node.count, ns(node.total_ns), ns(node.self_ns));
     for (count, what) in [(node.open, "open"), (node.failed, "failed")] {
         if count > 0 {
             line += &format!(" {what} {count}");
