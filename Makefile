@@ -16,7 +16,7 @@ FUZZ_VERSION := 0.13.2
 
 .PHONY: help
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: ## Build the light profile and run the embedded training loop, then its report
@@ -37,10 +37,23 @@ test: $(CACHE)/venv/.ready ## Everything that must hold: unit, documentation and
 	else
 	  cargo test --locked --workspace --no-fail-fast
 	fi
+	@bash scripts/python-tests.sh "$(CACHE)"
+
+.PHONY: wheel
+wheel: $(CACHE)/venv/.ready ## Build the Python wheel, with libhodo.so and the `hodo` command inside
+	@bash scripts/wheel.sh "$(CACHE)"
+
+.PHONY: test-python
+test-python: $(CACHE)/venv/.ready ## The Python package from its wheel, on every CPython >= 3.11 there is (PYTEST_ARGS, HODO_PYTHONS)
+	@bash scripts/python-tests.sh "$(CACHE)" $(PYTEST_ARGS)
 
 .PHONY: bench
 bench: ## Cost of a scope against the floor and the peers, pump and report figures
 	@bash benches/run.sh
+
+.PHONY: bench-python
+bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty native context manager and the peers
+	@bash benches/python/run.sh "$(CACHE)" $(BENCH_ARGS)
 
 .PHONY: lint
 lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, licences and sources of dependencies

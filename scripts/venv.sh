@@ -8,5 +8,6 @@ if ! python3 -m venv --clear "$folder" >/dev/null 2>&1; then
     apt-get install -y --no-install-recommends python3-venv >/dev/null
     python3 -m venv --clear "$folder"
 fi
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
+# From 23.1 on pip installs into any other Python, also one that has no pip.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check 'pip>=23.1' --requirement "$requirements"
 touch "$folder/.ready"
