@@ -1,0 +1,1 @@
+"""Other recorders' names, recorded by hodo: a program moves over by changing its import."""
