@@ -58,6 +58,8 @@ def init(
         flush_ms=_milliseconds(flush_interval),
         share_run=share_run,
     )
+    if state in ("on", "degraded") and share_run:
+        _share()
     if state == "off" and reason and enabled is not False and os.environ.get("HODO", "1") != "0":
         _log().warning("not recording: %s", reason)
     return str(state)
@@ -86,7 +88,12 @@ def flush(timeout: float = 10.0) -> bool:
 
 def shutdown() -> None:
     """Stop recording: everything is written, scopes from now on are inert. Optional, and quick."""
+    run = _hodo.child_variables()[0]
     told = _hodo.shutdown()
+    if _is_shared:
+        from hodo._children import unshare
+
+        unshare(run)
     if told not in ("done", "off"):
         _log().warning("shutdown: %s", told)
 
@@ -110,6 +117,21 @@ def health() -> dict[str, Any]:
     degraded: what does not work as it should, and why; empty when all is well.
     """
     return dict(_hodo.health())
+
+
+_is_shared = False
+
+
+def _share() -> None:
+    """Lets child processes join; a run that was given by a launcher stays in the environment."""
+    global _is_shared
+    from hodo import _children
+
+    run = _hodo.child_variables()[0]
+    if run is not None and os.environ.get("HODO_RUN") != run:
+        _children.share(run)
+        _is_shared = True
+    _children.prepare()
 
 
 def _library() -> str:

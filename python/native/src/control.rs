@@ -71,6 +71,22 @@ pub fn is_on() -> bool {
     hodo_record::is_on()
 }
 
+/// The run and the current scope, as variables of the environment give them to a child.
+#[pyfunction]
+pub fn child_variables() -> (Option<String>, Option<String>) {
+    if !hodo_record::is_on() {
+        return (None, None);
+    }
+    // SAFETY: the lock is held.
+    unsafe { here::to_look() };
+    let mut variables = hodo_record::child_env();
+    let mut take = |name: &str| {
+        let at = variables.iter().position(|(known, _)| *known == name)?;
+        Some(variables.swap_remove(at).1)
+    };
+    (take("HODO_RUN"), take("HODO_PARENT"))
+}
+
 /// Waits until everything recorded so far is on disk: "done", "timed out", "off", or what failed.
 #[pyfunction]
 pub fn flush(py: Python<'_>, seconds: f64) -> String {

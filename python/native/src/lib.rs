@@ -108,6 +108,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(numbers::enter_new_scope, module)?)?;
     module.add_function(wrap_pyfunction!(control::start, module)?)?;
     module.add_function(wrap_pyfunction!(control::is_on, module)?)?;
+    module.add_function(wrap_pyfunction!(control::child_variables, module)?)?;
     module.add_function(wrap_pyfunction!(control::flush, module)?)?;
     module.add_function(wrap_pyfunction!(control::shutdown, module)?)?;
     module.add_function(wrap_pyfunction!(control::health, module)?)?;

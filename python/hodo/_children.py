@@ -1,0 +1,70 @@
+"""Child processes: those that Python starts anew join the run, under the scope that started them.
+
+A forked child needs nothing of this. One that is started anew gets its process object pickled, and
+with it what every process hands to its children: among that a :class:`Carrier`, which says at the
+moment of pickling which run and scope the child belongs to, and starts hodo there when unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hodo import _hodo
+
+_KEY = "hodo"
+
+
+class Carrier:
+    """Stands in a process's configuration; becomes ``None`` in the child."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str | None, str | None]]:
+        variables = child_env()
+        return (join, (variables.get("HODO_RUN"), variables.get("HODO_PARENT")))
+
+
+def child_env() -> dict[str, str]:
+    """Variables that make a program join this run, under the current scope.
+
+    ::
+
+        subprocess.run(command, env=os.environ | hodo.child_env())
+    """
+    run, parent = _hodo.child_variables()
+    given = {"HODO_RUN": run, "HODO_PARENT": parent}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def join(run: str | None, parent: str | None) -> None:
+    """Starts recording in a child that multiprocessing has started; never raises there."""
+    if run is None or _hodo.is_on():
+        return
+    os.environ["HODO_RUN"] = run
+    if parent is not None:
+        os.environ["HODO_PARENT"] = parent
+    from hodo import _control
+
+    try:
+        _control.init()
+    except Exception as error:
+        _control._log().warning("this child process is not recorded: %r", error)
+
+
+def prepare() -> None:
+    """Lets children of this process join."""
+    from multiprocessing import process
+
+    config = getattr(process.current_process(), "_config", None)
+    if isinstance(config, dict):
+        config[_KEY] = Carrier()
+
+
+def share(run: str) -> None:
+    """Puts the run where programs look that are started with a copy of ``os.environ``."""
+    os.environ["HODO_RUN"] = run
+
+
+def unshare(run: str | None) -> None:
+    """Takes it out again, unless it is another's."""
+    if run is not None and os.environ.get("HODO_RUN") == run:
+        del os.environ["HODO_RUN"]
