@@ -16,9 +16,7 @@ _BENCH = "hodo_bench"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hodo", "flight recorder")
-    group.addoption(
-        "--hodo", action="store_true", help="record the session: every test is a scope"
-    )
+    group.addoption("--hodo", action="store_true", help="record the session: every test is a scope")
     group.addoption("--hodo-dir", metavar="FOLDER", help="folder the runs are in (.hodo)")
 
 
@@ -42,9 +40,7 @@ def hodo_bench(request: pytest.FixtureRequest) -> Callable[..., Statistics]:
     ) -> Statistics:
         call = functools.partial(function, *args, **kwargs)
         name = getattr(function, "__name__", None) or type(function).__name__
-        measured: Statistics = bench(
-            call, repeat, warmup, sync=sync, name=name, show=False
-        )
+        measured: Statistics = bench(call, repeat, warmup, sync=sync, name=name, show=False)
         # With the test's report, so that it also comes from a worker process and into JUnit files.
         request.node.user_properties.append((_BENCH, str(measured)))
         return measured

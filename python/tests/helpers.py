@@ -57,7 +57,7 @@ class Run:
         return [{k: v for k, v in args.items() if k not in own} for args in named]
 
 
-def record(dir: Path, code: str, *args: str, **env: str) -> Run:
+def record(dir: Path, code: str, *args: str, **env: Any) -> Run:
     """Runs ``code`` as a program; what it recorded."""
     ended = runs.run(dir, code, *args, **env)
     return Run(dir, ended.out, ended.err)

@@ -8,10 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import hodo.compat.cirron as ci
 import pytest
 from helpers import record
-
-import hodo.compat.cirron as ci
 
 START = "import hodo.compat.cirron as ci\n"
 
@@ -375,7 +374,8 @@ def test_an_instance_with_settings(tmp_path: Path) -> None:
         """
 from hodo.compat.cirron import Cirron
 import os
-ci = Cirron(output_dir=os.environ.pop("HODO_DIR"), flush_interval=0.5, spool_max_bytes=10**8, api_key=None)
+folder = os.environ.pop("HODO_DIR")
+ci = Cirron(output_dir=folder, flush_interval=0.5, spool_max_bytes=10**8, api_key=None)
 with_profile = ci.profile({"profiling": {"flush_interval": 0.25}})
 with ci.scope("x"):
     ci.mark("m", True)

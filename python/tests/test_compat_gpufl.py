@@ -6,10 +6,9 @@ import inspect
 import json
 from pathlib import Path
 
+import hodo.compat.gpufl as gpufl
 import pytest
 from helpers import record
-
-import hodo.compat.gpufl as gpufl
 
 START = "import hodo.compat.gpufl as gpufl\n"
 

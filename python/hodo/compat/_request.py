@@ -157,9 +157,7 @@ def _close(inner: Any) -> None:
         close()
 
 
-async def _async_steps(
-    steps: _hodo.Steps, inner: Any, meter: Meter
-) -> AsyncGenerator[Any, Any]:
+async def _async_steps(steps: _hodo.Steps, inner: Any, meter: Meter) -> AsyncGenerator[Any, Any]:
     """Drives ``inner``, an async generator or iterator, in the request only while it runs."""
     step = inner.__anext__
     failed: BaseException | None = None

@@ -59,8 +59,6 @@ _OTHERS = {
 
 _SINKS = ("spool", "log", "stdout", "none")
 _PLATFORM = ("run_id", "pipeline_id", "deployment_id", "workspace_id")
-# What hodo's own scope takes these keywords for; here they are attributes like any other.
-_KEYWORDS = frozenset({"tag", "repeat", "warmup"})
 _FRAMEWORKS = ("torch", "tensorflow", "transformers")
 
 _not_done = NotDone("cirron:")
@@ -81,16 +79,16 @@ class CirronDependencyError(CirronError):
 
 
 class Scope:
-    """What ``with ci.scope(...) as s`` gives: a hodo scope with the peer's attributes."""
+    """``with ci.scope("forward", index=3, variant="x") as s:``, with the peer's attributes."""
 
-    __slots__ = ("_attrs", "_given", "_parent", "_scope", "_start", "_took", "index", "name")
+    __slots__ = ("_attrs", "_given", "_scope", "_start", "_took", "index", "name")
 
     # The peer leaves them empty too; hodo's report has the CPU time.
     cpu_ns: None = None
     gpu_ns: None = None
     memory_peak_bytes: None = None
 
-    def __init__(self, name: str, index: int | None, attrs: dict[str, Any]) -> None:
+    def __init__(self, name: str, index: int | None = None, **attrs: Any) -> None:
         self.name = name
         self.index = index
         self._given = attrs
@@ -100,15 +98,11 @@ class Scope:
     def __enter__(self) -> Scope:
         if not _ready:
             _start()
-        self._parent = _hodo.current()
-        given = self._given
-        if given.keys().isdisjoint(_KEYWORDS):
-            self._scope = _hodo.scope(self.name, self.index, **given)
-            self._scope.__enter__()
-        else:
-            self._scope = _hodo.scope(self.name, self.index)
-            self._scope.__enter__()
-            self._scope.set(**given)
+        self._scope = opened = _hodo.scope(self.name, self.index)
+        opened.__enter__()
+        if self._given:
+            # Set, not passed: `tag`, `repeat` and `warmup` mean something to hodo's own scope.
+            opened.set(**self._given)
         self._start = perf_counter_ns()
         return self
 
@@ -159,9 +153,9 @@ class Scope:
         return None if self._took is None else self.start_ns + self._took
 
     @property
-    def parent_id(self) -> str | None:
-        """Id of the scope around it; None when there is none."""
-        return getattr(self._parent, "id", None)
+    def parent_id(self) -> None:
+        """None: known when the run is read back."""
+        return None
 
     @property
     def marks(self) -> list[str]:
@@ -190,14 +184,10 @@ def _can_change(value: object) -> bool:
     return not isinstance(value, (str, int, float, bool, bytes, type(None)))
 
 
-def scope(name: str, index: int | None = None, **attrs: Any) -> Scope:
-    """A named region of code: ``with ci.scope("forward", index=3, variant="x") as s:``."""
-    return Scope(name, index, attrs)
+scope = Scope
 
 
-def mark(
-    name: str, value: float | int | str | bool, *, kind: str = "point", **attrs: Any
-) -> None:
+def mark(name: str, value: float | int | str | bool, *, kind: str = "point", **attrs: Any) -> None:
     """Attach a value to the innermost open scope."""
     if kind not in ("point", "summary"):
         raise ValueError(f"kind is 'point' or 'summary', not {kind!r}")
@@ -279,7 +269,7 @@ class Cirron:
 
     def scope(self, name: str, index: int | None = None, **attrs: Any) -> Scope:
         """As the module's :func:`scope`."""
-        return Scope(name, index, attrs)
+        return Scope(name, index, **attrs)
 
     def mark(
         self, name: str, value: float | int | str | bool, *, kind: str = "point", **attrs: Any

@@ -1,0 +1,89 @@
+"""What the pages show is what runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import runs
+from helpers import Run, record
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+BLOCK = re.compile(r"^```python(?P<about>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str, about: str = "") -> list[str]:
+    """The Python snippets of a page, each on the lines it has there."""
+    text = (DOCS / page).read_text()
+    found = [block for block in BLOCK.finditer(text) if block["about"].strip() == about]
+    return ["\n" * (text.count("\n", 0, block.start()) + 1) + block["code"] for block in found]
+
+
+def program(snippets: list[str]) -> str:
+    """One program of all snippets, with the page's line numbers."""
+    lines: list[str] = []
+    for snippet in snippets:
+        own = snippet.split("\n")
+        lines += own[len(lines) :]
+    return "\n".join(lines)
+
+
+def test_the_tutorial(tmp_path: Path) -> None:
+    run = record(tmp_path, program(blocks("python.md")))
+    counts = {tuple(node["path"]): node["count"] for node in run.report["nodes"]}
+    expected = {
+        ("load",): 1,
+        ("step",): 3,
+        ("backward",): 1,
+        ("parse",): 1,
+        ("evaluate",): 1,
+        ("epoch",): 2,
+        ("epoch", "batch"): 6,
+        ("epoch", "batch", "data_wait"): 6,
+        ("epoch", "batch", "forward"): 6,
+        ("tokenize",): 1,
+        ("embed",): 1,
+        ("gather",): 1,
+        ("gather", "fetch"): 10,
+        ("images",): 1,
+        ("images", "resize"): 8,
+        ("copy",): 1,
+        ("work",): 1,
+        ("work", "iteration"): 20,
+        ("sort",): 1,
+        ("sort", "iteration"): 10,
+    }
+    assert expected.items() <= counts.items()
+    assert run.node("parse")["failed"] == 1
+    assert run.marks("evaluate")["loss"]["count"] == 3
+    assert run.attributes("step")[2] == {"index": 2, "variant": "small", "total": 499500}
+    assert "all is well" in run.output
+
+
+def test_the_tutorials_test(tmp_path: Path) -> None:
+    (code,) = blocks("python.md", "file=test_speed.py")
+    (tmp_path / "test_speed.py").write_text(code)
+    start = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+    arguments = ("--rootdir", str(tmp_path), "--hodo", "-p", "no:cacheprovider")
+    plugin = () if plugin_is_installed() else ("-p", "hodo.pytest_plugin")
+    runs.run(tmp_path, start, *arguments, *plugin, str(tmp_path / "test_speed.py"))
+    assert Run(tmp_path).node("test_speed", "call", "sum")["bench"]["iterations"] == 20
+
+
+def plugin_is_installed() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(entry.name == "hodo" for entry in entry_points(group="pytest11"))
+
+
+@pytest.mark.parametrize("number, tree", [(0, "epoch 2"), (1, "forward_pass 3")])
+def test_moving_over(tmp_path: Path, number: int, tree: str) -> None:
+    run = record(tmp_path, blocks("moving-over.md")[number])
+    assert tree in run.tree.splitlines()
+
+
+@pytest.mark.parametrize("page", ["python.md", "moving-over.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text()):
+        assert (DOCS / target).exists(), target
