@@ -265,3 +265,28 @@ def test_scopes_closed_in_any_order(recording: Oracle) -> None:
         choose.shuffle(opened)
         for name, scope in opened:
             recording.close(name, scope)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_anyio_and_trio(recording: Oracle, backend: str) -> None:
+    anyio = pytest.importorskip("anyio")
+    pytest.importorskip("trio")
+    choose = random.Random(3)
+
+    async def task(depth: int) -> None:
+        with recording.scope("task"):
+            await anyio.sleep(0)
+            async with anyio.create_task_group() as group:
+                for _ in range(choose.randint(0, 3) if depth < 4 else 0):
+                    with recording.scope("start"):
+                        group.start_soon(task, depth + 1)
+                    with recording.scope("between"):
+                        await anyio.sleep(0)
+            await anyio.to_thread.run_sync(in_thread)
+
+    def in_thread() -> None:
+        with recording.scope("in-thread"):
+            pass
+
+    with recording.scope("run"):
+        anyio.run(task, 0, backend=backend)

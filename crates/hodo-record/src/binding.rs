@@ -12,7 +12,7 @@ pub use crate::context::{Entered, Suspended};
 pub use crate::front::scope_id;
 pub use crate::handle::Begun;
 pub use crate::numbers::swap_entered;
-pub use crate::rendezvous::table;
+pub use crate::rendezvous::{on_word, table};
 pub use crate::table::Table;
 pub use crate::thread::{DROPPED, INERT, Opened, Thread, span_head};
 pub use hodo_format::arena::Slot;

@@ -46,6 +46,14 @@ pub fn is_on() -> bool {
     !page.is_null() && unsafe { (*page).on.load(Ordering::Relaxed) != 0 }
 }
 
+/// Where it stands whether a recorder is on in this process: non-zero while one is.
+pub fn on_word() -> *const AtomicU32 {
+    static NEVER: AtomicU32 = AtomicU32::new(0);
+    let page = page();
+    // SAFETY: the page is never unmapped.
+    if page.is_null() { &NEVER } else { unsafe { &raw const (*page).on } }
+}
+
 #[inline(always)]
 fn page() -> *mut Page {
     let page = PAGE.load(Ordering::Acquire);

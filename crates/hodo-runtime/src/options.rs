@@ -73,7 +73,8 @@ impl Options {
         config.enabled &= self.disabled == 0;
         // SAFETY: by the contract.
         unsafe {
-            config.app = text(self.app).map(|app| app.to_string_lossy().into_owned()).or(config.app);
+            config.app =
+                text(self.app).map(|app| app.to_string_lossy().into_owned()).or(config.app);
             config.dir = text(self.dir).map(path).or(config.dir);
             config.run = text(self.run).map(path).or(config.run);
         }

@@ -222,7 +222,8 @@ unsafe extern "C" fn pass_next(object: *mut PyObject) -> *mut PyObject {
             return ((*pass).next)((*pass).items);
         }
         let thread = here::to_change();
-        let mine = head(if (*pass).is_batch { BATCH } else { EPOCH }) | u64::from(flag::HAS_INDEX) << 16;
+        let mine =
+            head(if (*pass).is_batch { BATCH } else { EPOCH }) | u64::from(flag::HAS_INDEX) << 16;
         let wait = if (*pass).is_batch { head(DATA_WAIT) } else { 0 };
         let before = (*pass).open;
         let index = (*pass).index;

@@ -23,13 +23,10 @@ pub unsafe extern "C" fn mark(
 ) -> *mut PyObject {
     // SAFETY: the interpreter passes the arguments as it says, and holds the lock.
     unsafe {
-        let is_plain = count == 2
-            && keywords.is_null()
-            && ffi::Py_TYPE(*args) == &raw mut ffi::PyUnicode_Type;
-        if is_plain {
-            if !is_on() || mark_plainly(*args, *args.add(1)) {
-                return record::none();
-            }
+        let is_plain =
+            count == 2 && keywords.is_null() && ffi::Py_TYPE(*args) == &raw mut ffi::PyUnicode_Type;
+        if is_plain && (!is_on() || mark_plainly(*args, *args.add(1))) {
+            return record::none();
         }
         mark_slowly(args, count as usize, keywords)
     }
@@ -133,4 +130,3 @@ unsafe fn name_id(name: *mut PyObject) -> u32 {
         hodo_record::intern(&values::shown(name))
     }
 }
-

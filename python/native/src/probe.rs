@@ -49,9 +49,8 @@ impl Look {
         unsafe {
             let state = api::PyThreadState_Get();
             let id = api::PyThreadState_GetID(state) as usize;
-            let is_here = |&at: &usize| {
-                word(state, at) == self.context && word(state, at + 16) == id
-            };
+            let is_here =
+                |&at: &usize| word(state, at) == self.context && word(state, at + 16) == id;
             let found = (1..WORDS - 2).map(|i| i * 8).find(is_here);
             found.map_or((0, 0), |at| (at, word(state, at + 8)))
         }
@@ -81,8 +80,7 @@ fn look(contexts: &Bound<'_, PyModule>) -> PyResult<(usize, usize)> {
     let context = contexts.call_method0("copy_context")?;
     let address = context.as_ptr() as usize;
     let look = Bound::new(py, Look { context: address })?;
-    let seen: (usize, usize) =
-        context.call_method1("run", PyTuple::new(py, [look])?)?.extract()?;
+    let seen: (usize, usize) = context.call_method1("run", PyTuple::new(py, [look])?)?.extract()?;
     // SAFETY: the context is alive, and larger than what is read.
     let plausible = unsafe {
         let vars = word(address as *const u8, VARS_AT) as *const u8;

@@ -128,7 +128,8 @@ pub unsafe fn set_fixed(opened: Opened, pairs: &[(u32, u16, u64)]) {
         {
             return;
         }
-        let raw = |&(key, code, word): &(u32, u16, u64)| Raw { code: code.into(), key, word, len: 0 };
+        let raw =
+            |&(key, code, word): &(u32, u16, u64)| Raw { code: code.into(), key, word, len: 0 };
         let raws: Vec<Raw> = pairs.iter().map(raw).collect();
         if let Some(table) = table() {
             (table.set)(opened.slot, opened.id, raws.as_ptr(), raws.len());
@@ -182,7 +183,12 @@ pub unsafe fn link_to(opened: Opened) -> Begun {
     }
     // The depth of the innermost scope is right for it, and for one around it not too small.
     let innermost = (table.link)();
-    Begun { slot: std::ptr::null_mut(), id: opened.id, process: innermost.process, depth: innermost.depth }
+    Begun {
+        slot: std::ptr::null_mut(),
+        id: opened.id,
+        process: innermost.process,
+        depth: innermost.depth,
+    }
 }
 
 /// A begun scope, ended as failed or not.

@@ -174,9 +174,8 @@ pub unsafe extern "C" fn scope(
     // SAFETY: the interpreter passes the arguments as it says, and holds the lock.
     unsafe {
         let count = count as usize;
-        let is_plain = count >= 1
-            && count <= 2
-            && ffi::Py_TYPE(*args) == &raw mut ffi::PyUnicode_Type;
+        let is_plain =
+            (1..=2).contains(&count) && ffi::Py_TYPE(*args) == &raw mut ffi::PyUnicode_Type;
         if !is_plain {
             return unusual(args, count, keywords);
         }
@@ -409,7 +408,9 @@ unsafe fn set_late_keyword(scope: *mut Scope, key: *mut PyObject, value: *mut Py
 unsafe fn whole(value: *mut PyObject) -> Option<i64> {
     // SAFETY: the lock is held.
     match unsafe { values::convert(value) } {
-        Value::Fixed(hodo_record::binding::code::I64, word) if (word as i64) >= 0 => Some(word as i64),
+        Value::Fixed(hodo_record::binding::code::I64, word) if (word as i64) >= 0 => {
+            Some(word as i64)
+        }
         _ => None,
     }
 }

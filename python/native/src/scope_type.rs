@@ -47,7 +47,8 @@ pub unsafe fn prepare(module: *mut PyObject) -> Result<(), ()> {
         }
         *scope::TYPE.get() = kind.cast();
         let way = way()?;
-        let set = |name: &std::ffi::CStr| ffi::PyObject_SetAttrString(kind, name.as_ptr(), way) == 0;
+        let set =
+            |name: &std::ffi::CStr| ffi::PyObject_SetAttrString(kind, name.as_ptr(), way) == 0;
         let done = set(c"__enter__")
             && set(c"__exit__")
             && ffi::PyObject_SetAttrString(module, c"Scope".as_ptr(), kind) == 0;
@@ -165,16 +166,29 @@ const fn plain(
 
 static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
     fast(c"set", set, c"set($self, /, **attrs)\n--\n\nSet attributes of the scope."),
-    fast(c"mark", mark, c"mark($self, name, value, kind='point', /, **attrs)\n--\n\nAttach a value to the scope."),
+    fast(
+        c"mark",
+        mark,
+        c"mark($self, name, value, kind='point', /, **attrs)\n--\n\nAttach a value to the scope.",
+    ),
     plain(c"end", end, ffi::METH_NOARGS, c"end($self, /)\n--\n\nClose the scope now."),
-    plain(c"fail", fail, ffi::METH_O, c"fail($self, error, /)\n--\n\nMark the scope as failed, by an exception or a type of one."),
+    plain(
+        c"fail",
+        fail,
+        ffi::METH_O,
+        c"fail($self, error, /)\n--\n\nMark the scope as failed, by an exception or a type of one.",
+    ),
     plain(c"__aenter__", aenter, ffi::METH_NOARGS, c""),
     plain(c"__aexit__", aexit, ffi::METH_VARARGS, c""),
     plain(c"_again", again, ffi::METH_NOARGS, c"Another scope that says the same."),
     ffi::PyMethodDef::zeroed(),
 ]);
 
-const fn getter(name: &'static std::ffi::CStr, get: ffi::getter, doc: &'static std::ffi::CStr) -> ffi::PyGetSetDef {
+const fn getter(
+    name: &'static std::ffi::CStr,
+    get: ffi::getter,
+    doc: &'static std::ffi::CStr,
+) -> ffi::PyGetSetDef {
     ffi::PyGetSetDef {
         name: name.as_ptr(),
         get: Some(get),
@@ -188,7 +202,11 @@ static GETTERS: Gil<[ffi::PyGetSetDef; 7]> = Gil::new([
     getter(c"id", get_id, c"32 hex digits; None for a scope that is not recorded."),
     getter(c"name", get_name, c"The scope's name."),
     getter(c"index", get_index, c"The scope's index, or None."),
-    getter(c"start_ns", get_start, c"When it opened, in nanoseconds since 1970; None if it did not."),
+    getter(
+        c"start_ns",
+        get_start,
+        c"When it opened, in nanoseconds since 1970; None if it did not.",
+    ),
     getter(c"recorded", get_recorded, c"Whether it is, or was, recorded."),
     getter(c"_repeat", get_repeat, c"Repeat and warm-up counts of a benchmark loop, or None."),
     // SAFETY: a getter of zeros ends the list.
@@ -304,7 +322,9 @@ unsafe extern "C" fn iterate(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`.
     unsafe {
         if (*object.cast::<Scope>()).loop_numbers().is_none() {
-            return raise_type("this scope is not a loop: say how often, as in hodo.scope(\"x\", repeat=10)");
+            return raise_type(
+                "this scope is not a loop: say how often, as in hodo.scope(\"x\", repeat=10)",
+            );
         }
         record::call_python(c"hodo._bench", c"passes", &[object])
     }

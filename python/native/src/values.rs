@@ -248,7 +248,9 @@ unsafe fn write_json(value: *mut PyObject, out: &mut String, depth: u32) {
             out.push_str("null");
         } else if depth < MOST_DEPTH && ffi::PyDict_Check(value) != 0 {
             write_dict(value, out, depth);
-        } else if depth < MOST_DEPTH && (ffi::PyList_Check(value) != 0 || ffi::PyTuple_Check(value) != 0) {
+        } else if depth < MOST_DEPTH
+            && (ffi::PyList_Check(value) != 0 || ffi::PyTuple_Check(value) != 0)
+        {
             write_list(value, out, depth);
         } else {
             write_scalar(value, out);
