@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter_ns, time_ns
@@ -19,6 +18,7 @@ import hodo
 from hodo import _hodo
 from hodo.compat import _request
 from hodo.compat._not_done import NotDone
+from hodo.compat._settings import Asked, Settings
 
 __all__ = [
     "Cirron",
@@ -57,9 +57,7 @@ _OTHERS = {
     "secret",
 }
 
-_SINKS = ("spool", "log", "stdout", "none")
 _PLATFORM = ("run_id", "pipeline_id", "deployment_id", "workspace_id")
-_FRAMEWORKS = ("torch", "tensorflow", "transformers")
 
 _not_done = NotDone("cirron:")
 _starting = threading.RLock()
@@ -234,38 +232,8 @@ def wrap(estimator: Any) -> Any:
     return estimator
 
 
-class Cirron:
+class Cirron(Settings):
     """Settings, and everything the module does."""
-
-    def __init__(
-        self,
-        api_key: str | None = None,
-        api_endpoint: str | None = None,
-        workspace_id: str | None = None,
-        output_dir: str | None = None,
-        snapshots: str | None = None,
-        sample_rate: float | None = None,
-        flush_interval: float | None = None,
-        spool_max_bytes: int | None = None,
-        ingest_path: str | None = None,
-        load_warn_bytes: int | None = None,
-        load_max_bytes: int | None = None,
-        output: str | list[str] | None = None,
-        trace_buffer_max_spans: int | None = None,
-    ) -> None:
-        self.api_key = _setting(api_key, "API_KEY")
-        self.api_endpoint = _setting(api_endpoint, "API_ENDPOINT")
-        self.workspace_id = _setting(workspace_id, "WORKSPACE_ID")
-        self.output_dir = _setting(output_dir, "OUTPUT_DIR")
-        self.snapshots = _setting(snapshots, "SNAPSHOTS")
-        self.sample_rate = _setting(sample_rate, "SAMPLE_RATE", float)
-        self.flush_interval = _setting(flush_interval, "FLUSH_INTERVAL", float)
-        self.spool_max_bytes = _setting(spool_max_bytes, "SPOOL_MAX_BYTES", int)
-        self.ingest_path = _setting(ingest_path, "INGEST_PATH")
-        self.load_warn_bytes = _setting(load_warn_bytes, "LOAD_WARN_BYTES", int)
-        self.load_max_bytes = _setting(load_max_bytes, "LOAD_MAX_BYTES", int)
-        self.output = _sinks(output)
-        self.trace_buffer_max_spans = trace_buffer_max_spans
 
     def scope(self, name: str, index: int | None = None, **attrs: Any) -> Scope:
         """As the module's :func:`scope`."""
@@ -304,7 +272,7 @@ class Cirron:
         output: str | list[str] | None = None,
     ) -> Profiler:
         """As the module's :func:`profile`, with these settings."""
-        asked = _Asked(config, frameworks, snapshots, sample_rate, flush_interval, path, output)
+        asked = Asked(config, frameworks, snapshots, sample_rate, flush_interval, path, output)
         return _profile(self, asked, enabled)
 
     def trace(
@@ -324,68 +292,6 @@ class Cirron:
         if name in _OTHERS:
             return _from_peer(name)
         raise AttributeError(f"'Cirron' has no attribute {name!r}")
-
-
-def _setting(given: Any, name: str, kind: Callable[[str], Any] = str) -> Any:
-    """What was given, else what the variable says; one that makes no sense is left out."""
-    text = os.environ.get(f"CIRRON_{name}")
-    if given is not None or not text:
-        return given
-    try:
-        return kind(text)
-    except ValueError:
-        logging.getLogger("hodo").warning("CIRRON_%s=%s is not a number; ignored", name, text)
-        return None
-
-
-def _sinks(output: str | list[str] | None) -> list[str]:
-    names = [output] if isinstance(output, str) else list(output or ["spool"])
-    for name in names:
-        if name not in _SINKS:
-            raise ValueError(f"output is one of {', '.join(_SINKS)}, not {name!r}")
-    return list(dict.fromkeys(names))
-
-
-class _Asked:
-    """What a call of ``profile`` asks for."""
-
-    def __init__(
-        self,
-        config: dict[str, Any] | None,
-        frameworks: list[str] | None,
-        snapshots: str | None,
-        sample_rate: float | None,
-        flush_interval: float | None,
-        path: str | None,
-        output: str | list[str] | None,
-    ) -> None:
-        settings = dict(config or {})
-        settings.update(settings.pop("profiling", None) or {})
-        self.frameworks = frameworks if frameworks is not None else settings.get("frameworks")
-        self.snapshots = snapshots or settings.get("snapshots")
-        self.sample_rate = sample_rate if sample_rate is not None else settings.get("sample_rate")
-        self.flush_interval = flush_interval or settings.get("flush_interval")
-        self.path = path
-        self.output = None if output is None else _sinks(output)
-
-    def count_not_done(self, cirron: Cirron) -> None:
-        """Counts what of it hodo does not do."""
-        wanted = self.frameworks
-        if wanted is None:
-            wanted = [name for name in _FRAMEWORKS if name in sys.modules]
-        for name in wanted:
-            _not_done.add(f"hooks for {name}", "use ci.epochs, ci.batches and ci.scope")
-        if self.snapshots or cirron.snapshots or self.sample_rate is not None:
-            _not_done.add("snapshots", "weights and gradients are not captured")
-        if self.path is not None:
-            _not_done.add("path", "cirron.yaml is not read; pass the settings to ci.profile")
-        for name in self.output or cirron.output:
-            if name in ("log", "stdout"):
-                _not_done.add(f"output={name!r}", "see `hodo report`, or ci.trace()")
-            elif name == "none":
-                _not_done.add("output='none'", "the run is kept in its folder; HODO=0 records none")
-        if cirron.api_key or os.environ.get("CIRRON_RUN_ID"):
-            _not_done.add("sending", "the run stays in its folder on this machine")
 
 
 class Profiler:
@@ -440,11 +346,11 @@ def profile(
     output: str | list[str] | None = None,
 ) -> Profiler:
     """Start recording; a second call gives what the first one gave."""
-    asked = _Asked(config, frameworks, snapshots, sample_rate, flush_interval, path, output)
+    asked = Asked(config, frameworks, snapshots, sample_rate, flush_interval, path, output)
     return _profile(get_default(), asked, enabled)
 
 
-def _profile(cirron: Cirron, asked: _Asked, enabled: bool) -> Profiler:
+def _profile(cirron: Cirron, asked: Asked, enabled: bool) -> Profiler:
     global _active, _ready
     with _starting:
         if _active is not None:
@@ -453,7 +359,7 @@ def _profile(cirron: Cirron, asked: _Asked, enabled: bool) -> Profiler:
             )
             return _active
         if enabled:
-            asked.count_not_done(cirron)
+            asked.count_not_done(cirron, _not_done)
             _record(cirron, asked.flush_interval)
         elif _last_run:
             hodo.shutdown()
