@@ -62,15 +62,13 @@ def _value(text: str) -> Any:
 
 
 def _show(scope: hodo.Scope) -> None:
+    from hodo._trace import trace
+
     display: Any = importlib.import_module("IPython.display").display
     if scope.id is None:
         display(_Text("not recorded: " + str(hodo.health()["degraded"] or "recording is off")))
-        return
-    try:
-        report = hodo.trace(scope=scope.id)
-    except ImportError:
-        report = _Text(f"recorded: hodo report {hodo.health()['run']}")
-    display(report)
+    else:
+        display(trace(scope=scope.id))
 
 
 class _Text:

@@ -169,6 +169,47 @@ asyncio.run(main())
     assert run.marks("b")["who"]["last"] == "b"
 
 
+def test_short_threads_are_all_kept(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import threading
+def work(n):
+    with ci.scope("work", index=n):
+        ci.mark("n", n)
+ci.profile()
+for n in range(400):
+    thread = threading.Thread(target=work, args=(n,))
+    thread.start()
+    thread.join()
+""",
+    )
+    assert sorted(attrs["index"] for attrs in run.attributes("work")) == list(range(400))
+    assert run.marks("work")["n"]["count"] == 400
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_are_in_the_run(tmp_path: Path, method: str) -> None:
+    run = record(
+        tmp_path,
+        START
+        + f"""
+import multiprocessing
+def work(n):
+    with ci.scope("work", index=n):
+        return n
+if __name__ == "__main__":
+    ci.profile()
+    with ci.scope("parent"), multiprocessing.get_context("{method}").Pool(2) as pool:
+        assert pool.map(work, range(8)) == list(range(8))
+        pool.close()
+        pool.join()
+""",
+    )
+    assert run.tree == "parent 1\n  work 8"
+
+
 def test_an_exception_marks_the_scope_as_failed(tmp_path: Path) -> None:
     run = record(
         tmp_path,
@@ -385,6 +426,62 @@ with_profile.shutdown()
 """,
     )
     assert run.tree == "x 1"
+
+
+TRACED = (
+    START
+    + """
+import json
+for epoch in ci.epochs(range(2)):
+    with ci.scope("forward", index=epoch, variant="x"):
+        ci.mark("loss", 0.5)
+    with ci.scope("backward"):
+        pass
+"""
+)
+
+
+def test_a_trace_in_the_peers_shape(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        TRACED
+        + """
+with ci.scope("still open"):
+    trace = ci.trace("dict")
+assert json.loads(ci.trace("json", name="epoch"))["span_count"] == 6
+assert ci.trace("dict", name="forward")["span_count"] == 2
+assert [s["name"] for s in ci.trace("dict", last=1)["roots"]] == ["still open"]
+ci.shutdown()
+assert ci.trace("dict")["span_count"] == 7
+print(json.dumps(trace))
+""",
+    )
+    trace = json.loads(run.output)
+    assert trace["span_count"] == 7
+    assert [root["name"] for root in trace["roots"]] == ["epoch", "epoch", "still open"]
+    first, still_open = trace["roots"][0], trace["roots"][2]
+    forward, backward = first["children"]
+    assert (forward["name"], forward["attrs"], forward["index"]) == ("forward", {"variant": "x"}, 0)
+    assert forward["marks"] == [{"name": "loss", "value": 0.5, "kind": "point"}]
+    assert forward["parent_id"] == first["id"] and first["parent_id"] is None
+    assert backward["end_ns"] >= backward["start_ns"] >= forward["end_ns"]
+    assert still_open["end_ns"] is None
+
+
+def test_a_printed_trace(tmp_path: Path) -> None:
+    run = record(tmp_path, TRACED + "assert ci.trace() is None\n")
+    assert "forward" in run.output and "backward" in run.output
+
+
+def test_a_trace_as_a_data_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    run = record(tmp_path, TRACED + "print(ci.trace('df').to_json(orient='records'))\n")
+    rows = json.loads(run.output)
+    assert [(row["name"], row["depth"], row["mark_count"]) for row in rows[:3]] == [
+        ("epoch", 0, 0),
+        ("forward", 1, 1),
+        ("backward", 1, 0),
+    ]
 
 
 def test_bad_arguments_raise_before_anything_starts() -> None:
