@@ -62,11 +62,14 @@ def _value(text: str) -> Any:
 
 
 def _show(scope: hodo.Scope) -> None:
-    from hodo._trace import trace
-
     display: Any = importlib.import_module("IPython.display").display
     if scope.id is None:
         display(_Text("not recorded: " + str(hodo.health()["degraded"] or "recording is off")))
+        return
+    try:
+        from hodo._trace import trace
+    except ImportError:
+        display(_Text(f"recorded: hodo report {hodo.health()['run']}"))
     else:
         display(trace(scope=scope.id))
 

@@ -317,6 +317,78 @@ with ci.scope("outside"):
     assert run.marks("request")["output_tokens"]["min"] == 1
 
 
+def test_async_streams_that_end_early_fail_or_are_never_read(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import asyncio, contextlib
+
+@ci.inference
+async def stream(n):
+    for i in range(n):
+        await asyncio.sleep(0)
+        if i == 2:
+            raise OSError("lost")
+        with ci.scope("chunk"):
+            yield i
+
+async def main():
+    unread = stream(1)
+    del unread
+    async with contextlib.aclosing(stream(2)) as chunks:
+        async for chunk in chunks:
+            with ci.scope("reader"):
+                break
+    try:
+        async for chunk in stream(3):
+            pass
+    except OSError:
+        pass
+    async with contextlib.aclosing(stream(2)) as chunks:
+        await anext(chunks)
+        try:
+            await chunks.athrow(LookupError)
+        except LookupError:
+            pass
+asyncio.run(main())
+assert ci.health()["out_of_order"] == ci.health()["double_closed"] == 0
+""",
+    )
+    assert run.tree == "reader 1\nrequest 4\n  chunk 4"
+    assert run.node("request")["failed"] == 2
+    assert run.node("request", "chunk")["failed"] == 1
+    assert run.left_open == 0
+
+
+def test_requests_at_the_same_time_keep_apart(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import asyncio, random
+
+@ci.inference
+async def answer(n):
+    with ci.scope(f"model {n}"):
+        await asyncio.sleep(random.random() / 100)
+        await asyncio.gather(*(part(n) for _ in range(3)))
+    return n
+
+async def part(n):
+    with ci.scope(f"part {n}"):
+        await asyncio.sleep(random.random() / 100)
+
+async def main():
+    await asyncio.gather(*(answer(n) for n in range(30)))
+asyncio.run(main())
+""",
+    )
+    for n in range(30):
+        assert run.node("request", f"model {n}", f"part {n}")["count"] == 3
+    assert len(run.report["nodes"]) == 61
+
+
 def test_a_providers_stream_object_stays_what_it_is(tmp_path: Path) -> None:
     run = record(
         tmp_path,
@@ -442,6 +514,7 @@ for epoch in ci.epochs(range(2)):
 
 
 def test_a_trace_in_the_peers_shape(tmp_path: Path) -> None:
+    pytest.importorskip("hodo._trace")
     run = record(
         tmp_path,
         TRACED
@@ -469,11 +542,13 @@ print(json.dumps(trace))
 
 
 def test_a_printed_trace(tmp_path: Path) -> None:
+    pytest.importorskip("hodo._trace")
     run = record(tmp_path, TRACED + "assert ci.trace() is None\n")
     assert "forward" in run.output and "backward" in run.output
 
 
 def test_a_trace_as_a_data_frame(tmp_path: Path) -> None:
+    pytest.importorskip("hodo._trace")
     pytest.importorskip("pandas")
     run = record(tmp_path, TRACED + "print(ci.trace('df').to_json(orient='records'))\n")
     rows = json.loads(run.output)
