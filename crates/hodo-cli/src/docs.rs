@@ -10,6 +10,8 @@ const INTRODUCTION: &str = "\
 Made from the program's own help; `HODO_BLESS=1 cargo test -p hodo-cli docs` writes it anew.
 
 Data goes to standard output, notes and progress to standard error. Colours appear only on a terminal.
+`--json` prints one document; [report-json.md](report-json.md) explains every key of it, and what start, length,
+state, self time and share mean, in text and in JSON alike.
 Exit codes: 0 all well, 1 the work failed (`verify`: the run is not whole; `doctor`: something is bad),
 2 the command line was wrong.
 ";

@@ -142,7 +142,7 @@ fn text(run: &Run, whole: bool) -> String {
 fn verdict(run: &Run, whole: bool) -> String {
     match (run.processes.is_empty(), whole, Sum::of(&run.processes).losses()) {
         (true, ..) => style::paint(DIM, "no process has recorded yet"),
-        (_, true, None) => style::paint(GOOD, "whole: every record is stored"),
+        (_, true, None) => style::paint(GOOD, "whole: no record is missing"),
         (_, true, Some(lost)) => style::paint(WARM, &format!("whole, but {lost}")),
         (_, false, _) => style::paint(HOT, "not whole: records are missing or files are damaged"),
     }
@@ -154,6 +154,10 @@ fn line(process: &Process) -> String {
     let who = format!("pid {}{rank}", process.info.pid);
     let sum = Sum::of(std::slice::from_ref(process)).equation();
     let mut out = format!(" {mark} {}  {sum}\n", style::paint(DIM, &who));
+    if process.damage.frames > 0 {
+        let frames = text::plural(process.damage.frames, "frame");
+        out += &format!("     {}\n", style::paint(HOT, &format!("{frames} missing or unreadable")));
+    }
     for place in &process.damage.places {
         let at = format!("{} at byte {}: {}", place.file.display(), place.offset, place.why);
         out += &format!("     {}\n", style::paint(HOT, &text::safe(&at)));

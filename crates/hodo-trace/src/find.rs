@@ -18,7 +18,7 @@ pub struct RunSummary {
     pub state: Option<ProcessState>,
     /// Processes in that state.
     pub in_state: usize,
-    /// Scopes left open by processes that ended.
+    /// Scopes left open by processes that ended without shutting down.
     pub open: u64,
     /// See [`Run::start_ns`].
     pub start_ns: Option<i64>,
@@ -95,7 +95,7 @@ fn summary(folder: &Path) -> RunSummary {
     let briefs: Vec<Brief> =
         processes.iter().zip(&sizes).map(|(folder, bytes)| read::brief(folder, *bytes)).collect();
     let state = most_telling(briefs.iter().map(|b| b.state));
-    let ended = briefs.iter().filter(|b| b.state != ProcessState::Live);
+    let ended = briefs.iter().filter(|b| b.state == ProcessState::Ended);
     let extent = Extent::new(briefs.iter().map(|b| (b.start_ns, b.end_ns)), info.start_ns);
     RunSummary {
         folder: folder.to_owned(),

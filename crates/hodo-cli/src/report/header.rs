@@ -88,8 +88,8 @@ fn state(run: &Run) -> String {
     let processes = &run.processes;
     let telling = run.state();
     let count = processes.iter().filter(|p| Some(p.state) == telling).count();
-    let gone = processes.iter().filter(|p| p.state != ProcessState::Live);
-    let (style, words) = state::words(telling, gone.map(Process::open_count).sum());
+    let ended = processes.iter().filter(|p| p.state == ProcessState::Ended);
+    let (style, words) = state::words(telling, ended.map(Process::open_count).sum());
     let of = match count == processes.len() {
         true => String::new(),
         false => format!("{count} of {} processes ", processes.len()),

@@ -38,12 +38,27 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
     if !is_told && !collector.seen.is_empty() {
         files.damage.note(info_path, 0, "missing, or not readable as JSON");
     }
-    let has_arena = !is_told || info.arena.is_some();
-    if has_arena && arena.is_none() && !collector.ended && !collector.seen.is_empty() {
-        let why = "its end is missing, and there is no arena that would say how the run ended";
-        files.damage.note(folder.join(files::CATALOG), 0, why);
+    if !collector.seen.is_empty() {
+        let has_arena = arena.is_some() || (is_told && info.arena.is_none());
+        note_missing(
+            &folder.join(files::CATALOG),
+            stored,
+            collector.ended || has_arena,
+            &mut files,
+        );
     }
     Parts { folder, info, collector, files, arena, stored, in_ring }
+}
+
+/// Notes a catalog that is gone, or whose end is: it says how the process ended, unless its arena
+/// does.
+fn note_missing(catalog: &Path, stored: Counts, has_end: bool, files: &mut SpoolReader) {
+    let why = match catalog.exists() {
+        false if stored.records() > 0 => "missing",
+        _ if !has_end => "its end is missing, and there is no arena that would say how it ended",
+        _ => return,
+    };
+    files.damage.note(catalog.to_owned(), 0, why);
 }
 
 /// Where the arena of a process lies.

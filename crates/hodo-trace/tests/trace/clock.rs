@@ -1,5 +1,6 @@
 //! Times when the catalog, or every reading of the clocks, is lost.
 
+use crate::support::arena::ArenaFile;
 use crate::support::render::assert_tree;
 use crate::support::{Records, SECOND, TestRun};
 use hodo_format::arena::Anchor;
@@ -21,6 +22,21 @@ fn counted() -> Records {
     r.mark(1, root, "loss", 500, Value::F64(0.5), false);
     r.close(root, SpanId::NONE, "root", 400, 800);
     r
+}
+
+#[test]
+fn a_catalog_that_is_gone_is_noticed_though_the_arena_mends_it() {
+    let (run, r) = (TestRun::new(), counted());
+    let folder = run.json(&r);
+    r.spool(&folder, &r.all().collect::<Vec<_>>(), false);
+    let mut arena = ArenaFile::new(&r);
+    arena.stored(r.counts());
+    arena.write(&folder);
+    assert!(run.read().processes[0].damage.is_none());
+    std::fs::remove_file(folder.join("catalog.hodo")).expect("removed");
+    let read = run.read();
+    assert_eq!(text(&read), "root 1x total 100 self 60\n  child 1x total 40 self 40\n");
+    assert_eq!(read.processes[0].damage.places[0].why, "missing");
 }
 
 fn cut(path: &Path, bytes: u64) {
