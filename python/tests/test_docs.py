@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import runs
-from helpers import Run, record
+from helpers import Run, plugin, record
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```python(?P<about>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -66,15 +66,8 @@ def test_the_tutorials_test(tmp_path: Path) -> None:
     (tmp_path / "test_speed.py").write_text(code)
     start = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
     arguments = ("--rootdir", str(tmp_path), "--hodo", "-p", "no:cacheprovider")
-    plugin = () if plugin_is_installed() else ("-p", "hodo.pytest_plugin")
-    runs.run(tmp_path, start, *arguments, *plugin, str(tmp_path / "test_speed.py"))
+    runs.run(tmp_path, start, *arguments, *plugin(), str(tmp_path / "test_speed.py"))
     assert Run(tmp_path).node("test_speed", "call", "sum")["bench"]["iterations"] == 20
-
-
-def plugin_is_installed() -> bool:
-    from importlib.metadata import entry_points
-
-    return any(entry.name == "hodo" for entry in entry_points(group="pytest11"))
 
 
 @pytest.mark.parametrize("number, tree", [(0, "epoch 2"), (1, "forward_pass 3")])

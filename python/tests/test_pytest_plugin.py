@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers import Run
+from helpers import Run, plugin
 
 pytest_plugins = ["pytester"]
 
@@ -42,9 +42,7 @@ def start(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def run(tests: str, *arguments: str) -> pytest.RunResult:
         pytester.makepyfile(tests)
-        installed = pytester.runpytest_subprocess("--help").stdout.str()
-        plugin = () if "--hodo-dir" in installed else ("-p", "hodo.pytest_plugin")
-        return pytester.runpytest_subprocess(*plugin, *arguments)
+        return pytester.runpytest_subprocess(*plugin(), *arguments)
 
     return run
 
