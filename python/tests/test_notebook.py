@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from helpers import record
-
 from hodo._notebook import parse
 
 CELLS = '''

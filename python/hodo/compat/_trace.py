@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from importlib import import_module
 from typing import Any
 
 from hodo import _hodo
@@ -23,8 +24,7 @@ def trace(run: str | None, format: str, name: str | None, last: int | None) -> A
         return None
     spans = _filtered(_spans(run), name, last)
     if format == "df":
-        import pandas
-
+        pandas: Any = import_module("pandas")
         return pandas.DataFrame([_flat(span) for span in spans], columns=[*_FRAME, *_COUNTS])
     document = {"roots": _roots(spans), "span_count": len(spans)}
     return document if format == "dict" else json.dumps(document)
@@ -109,7 +109,7 @@ def _filtered(spans: list[Row], name: str | None, last: int | None) -> list[Row]
 def _roots(spans: list[Row]) -> list[Row]:
     """The scopes whose parent is not among them, each with its children."""
     nodes = {span["id"]: {**span, "children": []} for span in spans}
-    roots = []
+    roots: list[Row] = []
     for node in nodes.values():
         node.pop("depth")
         parent = nodes.get(node["parent_id"])
