@@ -37,7 +37,7 @@ fn exit_keeps_all_and_its_code() {
 fn underscore_exit_keeps_all_and_its_code() {
     let (status, running, run) = leave("_exit");
     assert_eq!(status.code(), Some(4));
-    assert_eq!(run.processes[0].state, ProcessState::Crashed);
+    assert_eq!(run.processes[0].state, ProcessState::Ended);
     accounted(&running, &run);
 }
 
@@ -60,7 +60,7 @@ fn deaths_by_signal_keep_all_and_the_signal() {
     for (how, signal) in ways {
         let (status, running, run) = leave(how);
         assert_eq!(status.signal(), Some(signal), "{how}");
-        assert_eq!(run.processes[0].state, ProcessState::Crashed, "{how}");
+        assert_eq!(run.processes[0].state, ProcessState::Ended, "{how}");
         accounted(&running, &run);
     }
 }

@@ -40,7 +40,7 @@ fn kill_once(random: &mut Random, at: u64) -> (Findings, u64) {
     let run = read(&scratch.runs());
     let found = findings(&run, &running.acks, 0);
     assert!(found.is_complete(), "kill {at}: {found:?}");
-    assert_eq!(run.processes[0].state, ProcessState::Crashed, "kill {at}");
+    assert_eq!(run.processes[0].state, ProcessState::Ended, "kill {at}");
     assert_eq!(run.processes[0].account.lost_records(), 0, "kill {at}: not a sustained rate");
     assert_accounted(&run, acknowledged(&running.acks, 0), LANES as u64);
     (found, run.processes[0].span_views().filter(|span| span.is_open()).count() as u64)

@@ -111,11 +111,6 @@ pub enum ProcessState {
 }
 
 impl ProcessState {
-    /// The former name of [`ProcessState::Ended`].
-    #[doc(hidden)]
-    #[allow(non_upper_case_globals, reason = "stands in for a variant")]
-    pub const Crashed: ProcessState = ProcessState::Ended;
-
     /// The one word for it, the same in every view.
     pub fn word(self) -> &'static str {
         match self {

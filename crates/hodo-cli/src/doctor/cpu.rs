@@ -60,11 +60,16 @@ fn cpu_time_from(used: &str, told: &str, has_rseq: bool) -> Check {
     match used {
         "rseq" => Check::ok(
             NAME,
-            format!("rseq: the kernel's clock is read only after a context switch{chosen}"),
+            format!(
+                "rseq: the kernel's clock is read after a context switch, or when a reading is old{chosen}"
+            ),
         ),
-        "perf" => {
-            Check::ok(NAME, format!("perf page: read from mapped memory, no system call{chosen}"))
-        }
+        "perf" => Check::ok(
+            NAME,
+            format!(
+                "perf page: the kernel's clock is read after a context switch, or when a reading is old{chosen}"
+            ),
+        ),
         "off" if told == "off" => {
             Check::warn(NAME, "not captured, because HODO_CPU=off", "unset HODO_CPU")
         }
