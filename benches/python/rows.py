@@ -6,6 +6,7 @@ every group has hodo's own scope in it, unless it cannot be.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import sys
 import tempfile
@@ -236,8 +237,10 @@ def gpufl() -> list[Row]:
 
     if gpufl._CScope.__module__ == "gpufl":
         raise ImportError("its extension needs libcuda.so.1")
-    folder = tempfile.mkdtemp(prefix="gpufl-bench-")
-    gpufl.init("bench", log_path=f"{folder}/bench", profiling_engine=gpufl.ProfilingEngine.Monitor)
+    folder = tempfile.TemporaryDirectory(prefix="gpufl-bench-")
+    gpufl.init("bench", log_path=f"{folder.name}/bench", profiling_engine=gpufl.ProfilingEngine.Monitor)
+    # An exit without it aborts.
+    atexit.register(lambda: (gpufl.shutdown(), folder.cleanup()))
     return [
         scope_row('gpufl.Scope("x")', {"gpufl": gpufl}, "gpufl Scope", "2 events", cycles=2_000)
     ]
