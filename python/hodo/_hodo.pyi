@@ -71,7 +71,9 @@ class Begin:
     ) -> None: ...
 
 @final
-class Link: ...
+class Link:
+    @property
+    def id(self) -> str | None: ...
 
 @final
 class Attach:

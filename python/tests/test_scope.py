@@ -450,3 +450,29 @@ def test_health_has_the_documented_keys() -> None:
     text = hodo.health.__doc__ or ""
     missing = [key for key in hodo.health() if key not in text]
     assert not missing
+
+
+def test_texts_made_for_one_use_fill_no_table(run: Path) -> None:
+    long = "a" * 3000
+    for i in range(3000):
+        with hodo.scope("x", request=f"request {i}", long=long):
+            pass
+    assert hodo.flush()
+    strings = sum(len(p.read_bytes()) for p in run.glob("*/*/catalog.hodo"))
+    assert strings < 20_000, strings
+    args = attributes(run)["x"]
+    assert args["request"] == "request 2999" and args["long"] == long
+
+
+def test_a_loop_can_be_closed(run: Path) -> None:
+    numbers = hodo.batches([1, 2])
+    assert next(numbers) == 1  # type: ignore[call-overload]
+    assert hodo.current_scope_id() == 2
+    numbers.close()  # type: ignore[attr-defined]
+    assert hodo.current_scope_id() == 1
+
+
+def test_a_link_knows_the_scope(run: Path) -> None:
+    assert hodo.current().id is None
+    with hodo.scope("x") as s:
+        assert hodo.current().id == s.id

@@ -244,6 +244,15 @@ unsafe impl Send for Link {}
 // SAFETY: as above.
 unsafe impl Sync for Link {}
 
+#[pymethods]
+impl Link {
+    /// The scope's 32 hex digits; None for no scope, or one that is not recorded.
+    #[getter]
+    fn id(&self) -> Option<String> {
+        binding::scope_id(self.begun.id).map(|id| id.to_string())
+    }
+}
+
 /// The current scope, to be attached on another thread.
 #[pyfunction]
 pub fn current() -> Link {

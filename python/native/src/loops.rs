@@ -62,6 +62,7 @@ pub unsafe fn prepare() -> Result<(), ()> {
         slot(ffi::Py_tp_iternext, loop_next as *mut _),
         slot(ffi::Py_mp_length, loop_length as *mut _),
         slot(ffi::Py_tp_getattro, loop_getattr as *mut _),
+        slot(ffi::Py_tp_methods, METHODS.get().cast()),
         end(),
     ];
     let pass_slots = &mut [
@@ -179,6 +180,26 @@ unsafe extern "C" fn loop_next(object: *mut PyObject) -> *mut PyObject {
         }
         if (*this).own.is_null() { std::ptr::null_mut() } else { pass_next((*this).own) }
     }
+}
+
+static METHODS: Gil<[ffi::PyMethodDef; 2]> = Gil::new([
+    ffi::PyMethodDef {
+        ml_name: c"close".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: loop_close },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: c"close($self, /)\n--\n\nClose the scope of the item that next() gave last."
+            .as_ptr(),
+    },
+    ffi::PyMethodDef::zeroed(),
+]);
+
+unsafe extern "C" fn loop_close(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: as for `loop_iter`; dropping the pass closes what it has open.
+    unsafe {
+        let own = std::mem::replace(&mut (*object.cast::<Loop>()).own, std::ptr::null_mut());
+        ffi::Py_XDECREF(own);
+    }
+    record::none()
 }
 
 unsafe extern "C" fn loop_length(object: *mut PyObject) -> ffi::Py_ssize_t {

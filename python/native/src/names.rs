@@ -28,9 +28,14 @@ pub struct Known {
     text: *mut PyObject,
     pub id: u32,
     pub role: Role,
+    /// Whether the id stands for the whole text: a long one is cut.
+    is_whole: bool,
 }
 
-const EMPTY: Known = Known { text: std::ptr::null_mut(), id: 0, role: Role::Attribute };
+const EMPTY: Known =
+    Known { text: std::ptr::null_mut(), id: 0, role: Role::Attribute, is_whole: false };
+/// Longest text, in characters, that a value is given an id for.
+const MOST_VALUE_CHARACTERS: isize = 256;
 static CACHE: Gil<[[Known; WAYS]; SETS]> = Gil::new([[EMPTY; WAYS]; SETS]);
 
 /// Strings that were seen as values once; one that comes again is worth an id.
@@ -67,7 +72,8 @@ unsafe fn learn(text: *mut PyObject) -> Known {
     // SAFETY: the lock is held; a string that leaves the cache is given back.
     unsafe {
         let (id, role) = with_text(text, |text| (intern(text_or_placeholder(text)), role(text)));
-        let known = Known { text, id, role };
+        let is_whole = (1..=MOST_VALUE_CHARACTERS).contains(&ffi::PyUnicode_GetLength(text));
+        let known = Known { text, id, role, is_whole };
         if id != 0 {
             ffi::Py_INCREF(text);
             let set = &mut (*CACHE.get())[set_of(text)];
@@ -103,7 +109,21 @@ pub fn role(text: &str) -> Role {
 #[inline(always)]
 pub unsafe fn as_value(text: *mut PyObject) -> Option<u32> {
     // SAFETY: by the contract.
-    unsafe { find(text).map(|known| known.id).or_else(|| second_sight(text)) }
+    unsafe {
+        match find(text) {
+            Some(known) => known.is_whole.then_some(known.id),
+            None => second_sight(text),
+        }
+    }
+}
+
+/// The same of a string that has been looked at before: nothing is learnt.
+///
+/// # Safety
+/// As for [`as_value`].
+pub unsafe fn as_known_value(text: *mut PyObject) -> Option<u32> {
+    // SAFETY: by the contract.
+    unsafe { find(text).filter(|known| known.is_whole).map(|known| known.id) }
 }
 
 #[cold]
@@ -111,6 +131,10 @@ pub unsafe fn as_value(text: *mut PyObject) -> Option<u32> {
 unsafe fn second_sight(text: *mut PyObject) -> Option<u32> {
     // SAFETY: the lock is held; the place owns what it points at.
     unsafe {
+        let length = ffi::PyUnicode_GetLength(text);
+        if !(1..=MOST_VALUE_CHARACTERS).contains(&length) {
+            return None;
+        }
         let place = &mut (&mut *SEEN.get())[set_of(text)];
         if std::ptr::eq(*place, text) {
             return Some(learn(text).id).filter(|&id| id != 0);

@@ -72,11 +72,14 @@ pub unsafe fn fixed(value: *mut PyObject) -> Option<(u16, u64)> {
 pub unsafe fn convert(value: *mut PyObject) -> Value {
     // SAFETY: by the contract.
     unsafe {
+        if ffi::PyUnicode_Check(value) != 0 {
+            return match names::as_known_value(value) {
+                Some(id) => Value::Fixed(code::NAME, id.into()),
+                None => Value::Text(text_of(value)),
+            };
+        }
         if let Some((code, word)) = fixed(value) {
             return Value::Fixed(code, word);
-        }
-        if ffi::PyUnicode_Check(value) != 0 {
-            return Value::Text(text_of(value));
         }
         if ffi::PyLong_Check(value) != 0 {
             return whole(value).unwrap_or_else(|| as_text(value, false));
@@ -109,6 +112,11 @@ unsafe fn whole(value: *mut PyObject) -> Option<Value> {
         }
         (overflow == 0).then_some(Value::Fixed(code::I64, number as u64))
     }
+}
+
+unsafe fn fixed_value(value: *mut PyObject) -> Option<Value> {
+    // SAFETY: the lock is held.
+    unsafe { fixed(value).map(|(code, word)| Value::Fixed(code, word)) }
 }
 
 /// What is a number by its type, or says it is a whole one.
@@ -147,9 +155,10 @@ unsafe fn item(value: *mut PyObject) -> Option<Value> {
             ffi::PyErr_Clear();
             return None;
         }
-        let fixed = fixed(item).map(|(code, word)| Value::Fixed(code, word));
+        let is_text = ffi::PyUnicode_Check(item) != 0;
+        let found = if is_text { Some(convert(item)) } else { fixed_value(item) };
         ffi::Py_DECREF(item);
-        fixed
+        found
     }
 }
 
@@ -326,8 +335,7 @@ unsafe fn write_scalar(value: *mut PyObject, out: &mut String) {
         if ffi::PyUnicode_Check(value) != 0 {
             return write_text(&text_of(value), out);
         }
-        let known = fixed(value).map(|(code, word)| Value::Fixed(code, word));
-        match known.or_else(|| number(value)).or_else(|| item(value)) {
+        match fixed_value(value).or_else(|| number(value)).or_else(|| item(value)) {
             Some(Value::Fixed(code::I64, word)) => out.push_str(&(word as i64).to_string()),
             Some(Value::Fixed(code::F64, word)) if f64::from_bits(word).is_finite() => {
                 out.push_str(&format!("{:?}", f64::from_bits(word)));
