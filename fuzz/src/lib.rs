@@ -60,6 +60,16 @@ impl Sink for Keep {
         let words = [mark.span.0, mark.at, word];
         self.push(units(kind, flags | summary, mark.name, &words, bytes));
     }
+
+    fn mark_attrs(&mut self, span: SpanId, value: Value<'_>) {
+        let (bytes, flags) = match value {
+            Value::Json { bytes, cut: true } => (bytes, TextRecord::CUT),
+            Value::Json { bytes, cut: false } => (bytes, 0),
+            _ => unreachable!("attributes of a mark are JSON"),
+        };
+        let attr = Attr { span, key: 0, value };
+        self.push(text(&attr, bytes, TextRecord::OF_MARK | flags));
+    }
 }
 
 fn text(attr: &Attr<'_>, text: &[u8], flags: u16) -> Vec<Unit> {

@@ -143,6 +143,10 @@ pub struct ReportArgs {
     #[arg(long = "where", value_name = "TEST")]
     pub tests: Vec<String>,
 
+    /// Keep only the last scopes: so many (100), or those open in the last so much time of the run (10s).
+    #[arg(long, value_name = "LAST")]
+    pub last: Option<String>,
+
     /// Show at most N levels of the tree, counted from 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
@@ -166,6 +170,14 @@ pub struct ReportArgs {
     /// Columns to use; the terminal's width if left out, and no limit in a pipe.
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
+}
+
+impl ReportArgs {
+    /// Whether some scopes may be left out of every number.
+    pub fn is_filtered(&self) -> bool {
+        let some = [self.name.is_some(), self.rank.is_some(), self.last.is_some()];
+        some.contains(&true) || !self.tests.is_empty()
+    }
 }
 
 /// Order of scopes with the same parent.

@@ -17,9 +17,7 @@ pub struct Sum(Account);
 impl Sum {
     /// Adds the accounts up.
     pub fn of(processes: &[Process]) -> Sum {
-        let mut sum = Account::default();
-        processes.iter().for_each(|process| sum += &process.account);
-        Sum(sum)
+        Sum(Account::of(processes))
     }
 
     /// Records lost for a counted reason.
@@ -63,14 +61,6 @@ impl Sum {
         let what = format!("{} {was} lost while recording", parts.join(" and "));
         (!parts.is_empty()).then(|| format!("{what}: {}", reasons.join("; ")))
     }
-
-    /// The same as JSON.
-    pub fn document(&self) -> Value {
-        let mut account = json!(self.0);
-        account["produced_records"] = json!(self.0.produced_records());
-        account["lost_records"] = json!(self.0.lost_records());
-        account
-    }
 }
 
 /// A reason in words.
@@ -81,17 +71,6 @@ fn why(reason: Loss) -> &'static str {
         Loss::SpoolGone => "spool file deleted while recording",
         Loss::NotStored => "ended before it could be stored",
     }
-}
-
-/// What could not be read of a process, as JSON.
-pub fn damage(process: &Process) -> Value {
-    let places: Vec<Value> = process
-        .damage
-        .places
-        .iter()
-        .map(|p| json!({"file": p.file.display().to_string(), "offset": p.offset, "why": p.why}))
-        .collect();
-    json!({"bytes": process.damage.bytes, "frames": process.damage.frames, "places": places})
 }
 
 /// Runs the verb: exit code 1 when something is missing without a reason or cannot be read.
@@ -117,14 +96,14 @@ fn document(run: &Run, whole: bool) -> Value {
         .map(|p| {
             json!({
                 "process": p.info.process, "pid": p.info.pid, "rank": p.info.rank, "state": p.state,
-                "whole": is_whole(p), "calibrated": p.is_timed(), "damage": damage(p),
-                "records": Sum::of(std::slice::from_ref(p)).document(),
+                "whole": is_whole(p), "calibrated": p.is_timed(), "damage": p.damage.document(),
+                "records": p.account.document(),
             })
         })
         .collect();
     json!({
         "schema": "hodo.verify/1", "run": run.info.id, "state": run.state(), "whole": whole,
-        "records": Sum::of(&run.processes).document(), "processes": processes,
+        "records": Account::of(&run.processes).document(), "processes": processes,
     })
 }
 

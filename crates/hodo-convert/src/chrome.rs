@@ -56,7 +56,10 @@ impl<W: Write> Page<'_, W> {
         for (group, rows) in timeline::groups(process) {
             self.group(process, &timeline, group, &rows)?;
         }
-        process.marks.iter().try_for_each(|mark| self.mark(process, &timeline, mark))
+        let marks = process.marks.iter().enumerate();
+        marks.into_iter().try_for_each(|(place, mark)| {
+            self.mark(process, &timeline, mark, process.mark_attrs.of(place))
+        })
     }
 
     fn group(
@@ -127,20 +130,31 @@ impl<W: Write> Page<'_, W> {
         process: &Process,
         timeline: &Timeline<'_>,
         mark: &MarkRow,
+        attrs: Option<&Value>,
     ) -> Result<(), ConvertError> {
         let name = process.names.text(mark.name);
         let thread = timeline::mark_thread(process, mark);
         let tid = thread.map_or(0, |t| timeline::thread_id(process, t));
         let value = plain(&mark.value, process);
         let counts = !mark.summary && value.is_number();
-        let fields = if counts {
-            json!({"ph": "C", "name": name, "cat": "mark", "pid": self.pid, "tid": tid,
-                "args": {"value": value}})
-        } else {
-            json!({"ph": "i", "s": if thread.is_some() { "t" } else { "p" }, "name": name,
-                "cat": "mark", "pid": self.pid, "tid": tid, "args": {"value": value}})
-        };
-        self.event(fields, &[("ts", timeline.ns(mark.at) - self.start_ns)])
+        let times = [("ts", timeline.ns(mark.at) - self.start_ns)];
+        if counts {
+            let fields = json!({"ph": "C", "name": name, "cat": "mark", "pid": self.pid, "tid": tid,
+                "args": {"value": value}});
+            self.event(fields, &times)?;
+        }
+        // Whatever else a counter's event carries would be drawn as a number.
+        if counts && attrs.is_none() {
+            return Ok(());
+        }
+        let mut args = json!({"value": value});
+        if let Some(attrs) = attrs {
+            args["attributes"] = plain(attrs, process);
+        }
+        let scope = if thread.is_some() { "t" } else { "p" };
+        let fields = json!({"ph": "i", "s": scope, "name": name, "cat": "mark", "pid": self.pid,
+            "tid": tid, "args": args});
+        self.event(fields, &times)
     }
 
     fn title(&mut self, what: &str, tid: u64, name: &str) -> Result<(), ConvertError> {

@@ -376,6 +376,17 @@ impl TextRecord {
     pub const fn units(len: usize) -> usize {
         (Self::BYTES_AT + len).div_ceil(UNIT_BYTES)
     }
+
+    /// Tells `sink` what a record with these flags says.
+    pub(crate) fn give(flags: u16, span: SpanId, key: u32, bytes: &[u8], sink: &mut impl Sink) {
+        let cut = flags & Self::CUT != 0;
+        let json = flags & (Self::JSON | Self::OF_MARK) != 0;
+        let value = if json { Value::Json { bytes, cut } } else { Value::Text { bytes, cut } };
+        match flags & Self::OF_MARK {
+            0 => sink.attr(&Attr { span, key, value }),
+            _ => sink.mark_attrs(span, value),
+        }
+    }
 }
 
 /// [`Kind::Mark`] and [`Kind::MarkText`]: head (`name` = the mark's name), span id, ticks, then the
@@ -432,6 +443,11 @@ pub trait Sink {
     fn attr(&mut self, attr: &Attr<'_>);
     /// A mark.
     fn mark(&mut self, mark: &Mark<'_>);
+    /// Attributes, a JSON object, of the mark that is the thread's record before this one. `span`
+    /// is the scope that was innermost then. A sink that keeps no marks need not take them.
+    fn mark_attrs(&mut self, span: SpanId, attributes: Value<'_>) {
+        let _ = (span, attributes);
+    }
 }
 
 /// Decodes the record at the start of `units` into `sink`.
@@ -458,13 +474,7 @@ pub fn decode_one(units: &[Unit], sink: &mut impl Sink) -> Option<(usize, bool)>
         Kind::Text => {
             let len = u32::from_le_bytes(bytes.get(16..20)?.try_into().ok()?) as usize;
             let text = bytes.get(TextRecord::BYTES_AT..TextRecord::BYTES_AT.checked_add(len)?)?;
-            let cut = head.flags & TextRecord::CUT != 0;
-            let value = if head.flags & TextRecord::JSON != 0 {
-                Value::Json { bytes: text, cut }
-            } else {
-                Value::Text { bytes: text, cut }
-            };
-            sink.attr(&Attr { span, key: head.name, value });
+            TextRecord::give(head.flags, span, head.name, text, sink);
         }
         kind @ (Kind::Mark | Kind::MarkText) => {
             let value = if kind == Kind::Mark {

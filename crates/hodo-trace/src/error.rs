@@ -52,6 +52,14 @@ pub enum TraceError {
         /// What was given.
         text: String,
     },
+    /// What cannot be understood as the last of something.
+    #[error(
+        "`{text}` is neither a number of scopes nor a time with its unit; write 100, 500ms or 10s"
+    )]
+    Last {
+        /// What was given.
+        text: String,
+    },
     /// A comparison that only numbers allow.
     #[error(
         "`{text}` compares with `{value}`, which is no number; >, >=, < and <= compare numbers, \

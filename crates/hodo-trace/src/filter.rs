@@ -1,4 +1,5 @@
-use crate::{TraceError, Value};
+use crate::{Last, TraceError, Value};
+use hodo_format::record::SpanId;
 use std::str::FromStr;
 
 /// Which spans a view is made of. Empty: all of them.
@@ -14,6 +15,10 @@ pub struct Filter {
     pub pid: Option<u32>,
     /// Threads whose number this is, or whose name contains it.
     pub thread: Option<String>,
+    /// This scope, by its process's half of the id and its own, and everything under it.
+    pub scope: Option<(u64, SpanId)>,
+    /// The last of the scopes that all else keeps.
+    pub last: Option<Last>,
 }
 
 /// Part of a name, or a glob when it has `*` or `?`.

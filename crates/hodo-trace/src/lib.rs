@@ -17,37 +17,43 @@
 
 mod account;
 mod clock;
+mod document;
 mod ends;
 mod error;
 mod filter;
 mod find;
 mod index;
+mod last;
 mod links;
 mod model;
 mod names;
 mod read;
 mod select;
 mod spans;
+mod table;
 mod tree;
 mod values;
 
 pub use account::{Account, Damage, Place};
 pub use clock::Clock;
+pub use document::{by_total, document};
 pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;
+pub use last::{Last, parse_duration_ns};
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
     Thread,
 };
 pub use names::Names;
 pub use spans::{Cpu, CpuMissing, Row, Spans};
+pub use table::{Column, Data, mark_columns, span_columns};
 pub use tree::{
     Bench, CpuSum, Durations, FlatRow, FlatSort, MarkSeries, Node, NodeKind, SCHEMA, Tag, Tree,
     flat, tree,
 };
-pub use values::{AttrRow, Attrs, MarkRow, OVERHEAD_MARK, Value};
+pub use values::{AttrRow, Attrs, MarkAttrs, MarkRow, OVERHEAD_MARK, Value};
 
 pub use hodo_format::arena::{Anchor, Counts, Loss};
 pub use hodo_format::record::{SpanId, flag};

@@ -1,4 +1,6 @@
-use crate::{Account, Attrs, Clock, Cpu, CpuMissing, Damage, MarkRow, Names, Row, Spans};
+use crate::{
+    Account, Attrs, Clock, Cpu, CpuMissing, Damage, MarkAttrs, MarkRow, Names, Row, Spans,
+};
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::SpanId;
 use serde::{Deserialize, Serialize};
@@ -143,6 +145,8 @@ pub struct Process {
     pub attrs: Attrs,
     /// Its marks, per thread in the order they were made.
     pub marks: Vec<MarkRow>,
+    /// The attributes of those of them that have any.
+    pub mark_attrs: MarkAttrs,
     /// Where its records went.
     pub account: Account,
     /// What could not be read.

@@ -20,7 +20,7 @@ impl Selection {
         }
     }
 
-    fn and(&mut self, other: Vec<bool>) {
+    pub(crate) fn and(&mut self, other: Vec<bool>) {
         match self {
             Selection::All => *self = Selection::Rows(other),
             Selection::None => {}
@@ -43,10 +43,18 @@ pub(crate) fn select(run: &Run, links: &Links, filter: &Filter) -> Vec<Selection
     for condition in &filter.conditions {
         narrow(&|process| fitting(process, condition));
     }
+    if let Some((process, scope)) = filter.scope {
+        narrow(&|of| {
+            of.spans.rows().map(|r| of.process == process && of.spans.id(r) == scope).collect()
+        });
+    }
     if let Some(thread) = &filter.thread {
         for (kept, process) in kept.iter_mut().zip(&run.processes) {
             kept.and(on_thread(process, thread));
         }
+    }
+    if let Some(last) = filter.last {
+        last.narrow(run, &mut kept);
     }
     kept
 }

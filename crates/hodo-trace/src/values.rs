@@ -138,6 +138,47 @@ impl Attrs {
     }
 }
 
+/// The attributes of marks: JSON objects, of the few marks that have any.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MarkAttrs {
+    /// With the place of their mark, in that order once all are there.
+    rows: Vec<(usize, Value)>,
+}
+
+impl MarkAttrs {
+    /// The attributes of the mark at `place` of [`crate::Process::marks`].
+    pub fn of(&self, place: usize) -> Option<&Value> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let at = self.rows.binary_search_by_key(&place, |r| r.0).ok()?;
+        Some(&self.rows[at].1)
+    }
+
+    pub(crate) fn push(&mut self, place: usize, attributes: Value) {
+        self.rows.push((place, attributes));
+    }
+
+    /// Follows the marks when only some of them are kept.
+    pub(crate) fn keep(&mut self, kept: &[bool]) {
+        let mut places = Vec::with_capacity(kept.len());
+        let mut next = 0;
+        for &kept in kept {
+            places.push(next);
+            next += usize::from(kept);
+        }
+        self.rows.retain(|row| kept[row.0]);
+        self.rows.iter_mut().for_each(|row| row.0 = places[row.0]);
+    }
+
+    pub(crate) fn sorted(mut self) -> MarkAttrs {
+        if !self.rows.is_sorted_by_key(|r| r.0) {
+            self.rows.sort_by_key(|r| r.0);
+        }
+        self
+    }
+}
+
 /// A mark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarkRow {

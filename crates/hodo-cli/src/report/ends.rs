@@ -12,7 +12,7 @@ const MAX_ROWS: usize = 8;
 
 /// Both sections; empty when every scope closed as it should, or when a filter is on.
 pub fn text(view: &View<'_>) -> String {
-    if view.args.name.is_some() || !view.args.tests.is_empty() || view.args.rank.is_some() {
+    if view.args.is_filtered() {
         return String::new();
     }
     let sections = [failed(view), open(view)];

@@ -13,7 +13,6 @@ mod tree;
 use crate::args::{ReportArgs, When};
 use crate::output::{self, Failure, Outcome};
 use crate::runs;
-use crate::term::number;
 use crate::term::style::{self, DIM, STRONG};
 use hodo_trace::{Condition, Filter, NamePattern, Run, Tree};
 use std::io::Write;
@@ -47,7 +46,7 @@ impl Limit {
         let Some(text) = text else { return Ok(Limit::Time(0.0)) };
         let share =
             || text.strip_suffix('%')?.trim().parse::<f64>().ok().map(|p| Limit::Share(p / 100.0));
-        share().or_else(|| number::parse_duration(text).map(Limit::Time)).ok_or_else(|| {
+        share().or_else(|| hodo_trace::parse_duration_ns(text).map(Limit::Time)).ok_or_else(|| {
             Failure::Usage(format!(
                 "`{text}` is neither a time with its unit nor a share; write --min 1.5ms or --min 1%"
             ))
@@ -78,6 +77,7 @@ fn filter(args: &ReportArgs) -> Result<Filter, Failure> {
         name: args.name.as_deref().map(NamePattern::new),
         conditions: conditions?,
         rank: args.rank,
+        last: args.last.as_deref().map(str::parse).transpose()?,
         ..Filter::default()
     })
 }

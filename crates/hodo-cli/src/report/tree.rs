@@ -28,10 +28,9 @@ pub fn text(view: &View<'_>) -> String {
 }
 
 fn empty(view: &View<'_>) -> String {
-    let filtered =
-        view.args.name.is_some() || !view.args.tests.is_empty() || view.args.rank.is_some();
+    let filtered = view.args.is_filtered();
     let words = if filtered && view.run.span_count() > 0 {
-        "No scope fits --name, --where and --rank; leave one out to see more."
+        "No scope fits --name, --where, --last and --rank; leave one out to see more."
     } else if view.run.processes.iter().any(|p| p.account.unexplained > 0 || !p.damage.is_none()) {
         "No scope could be read: the files are damaged, or a newer hodo wrote them."
     } else {

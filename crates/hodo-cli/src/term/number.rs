@@ -137,24 +137,6 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// A duration a user wrote, with its unit: `250us`, `1.5ms`, `2s`; in nanoseconds. 0 needs none.
-pub fn parse_duration(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let number: f64 = text[..split].parse().ok()?;
-    let scale = match text[split..].trim() {
-        "ns" => 1.0,
-        "" if number == 0.0 => 1.0,
-        "us" | "µs" | "μs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return None,
-    };
-    Some(number * scale)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,16 +185,5 @@ mod tests {
         assert_eq!(when(951_782_400_000_000_000), "2000-02-29 00:00:00");
         assert_eq!(when(1_794_773_700_123_456_789), "2026-11-15 20:15:00");
         assert_eq!(when(-1), "1969-12-31 23:59:59");
-    }
-
-    #[test]
-    fn durations_are_read_as_people_write_them() {
-        assert_eq!(parse_duration("250us"), Some(250e3));
-        assert_eq!(parse_duration("1.5 ms"), Some(1.5e6));
-        assert_eq!(parse_duration("2s"), Some(2e9));
-        assert_eq!(parse_duration("100"), None, "of what?");
-        assert_eq!(parse_duration("0"), Some(0.0));
-        assert_eq!(parse_duration("fast"), None);
-        assert_eq!(parse_duration("1.2.3s"), None);
     }
 }

@@ -27,7 +27,8 @@ pub fn write_process<W: Write>(
     for (group, rows) in timeline::groups(process) {
         page.group(group, &rows, on_span)?;
     }
-    process.marks.iter().try_for_each(|mark| page.mark(mark))
+    let mut marks = process.marks.iter().enumerate();
+    marks.try_for_each(|(place, mark)| page.mark(mark, process.mark_attrs.of(place)))
 }
 
 /// What writing one process needs at hand.
@@ -167,8 +168,9 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         }
     }
 
-    /// A point of a numeric series is a counter's value; anything else is an instant.
-    fn mark(&mut self, mark: &MarkRow) -> Result<(), ConvertError> {
+    /// A point of a numeric series is a counter's value; anything else is an instant, and so are
+    /// attributes, which a counter cannot have.
+    fn mark(&mut self, mark: &MarkRow, attrs: Option<&Value>) -> Result<(), ConvertError> {
         let thread = timeline::mark_thread(self.process, mark);
         let number = match (&mark.value, mark.summary) {
             (Value::I64(v), false) => Some((Some(*v), None)),
@@ -177,8 +179,11 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         };
         let at_ns = self.timeline.ns(mark.at);
         let Some((counter_value, double_counter_value)) = number else {
-            return self.instant(mark, thread, at_ns);
+            return self.instant(mark, attrs, thread, at_ns);
         };
+        if attrs.is_some() {
+            self.instant(mark, attrs, thread, at_ns)?;
+        }
         let track_uuid = Some(self.uuid(Track::Counter(thread.unwrap_or(0), mark.name))?);
         let r#type = Some(event::COUNTER);
         let event = TrackEvent {
@@ -194,6 +199,7 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
     fn instant(
         &mut self,
         mark: &MarkRow,
+        attrs: Option<&Value>,
         thread: Option<u32>,
         at_ns: u64,
     ) -> Result<(), ConvertError> {
@@ -202,12 +208,14 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
             Value::F64(v) if !v.is_finite() => AnnotationValue::Text(v.to_string()),
             other => self.value(other),
         };
+        let attrs = attrs.map(|attrs| self.own(Own::Attributes, self.value(attrs)));
+        let annotations = std::iter::once(self.own(Own::Value, value)).chain(attrs).collect();
         let event = TrackEvent {
             r#type: Some(event::INSTANT),
             track_uuid: Some(self.uuid(thread.map_or(Track::Process, Track::Thread))?),
             name_iid: Some(self.names.event(mark.name)),
             category_iids: vec![self.names.category(Category::Mark)],
-            debug_annotations: vec![self.own(Own::Value, value)],
+            debug_annotations: annotations,
             ..TrackEvent::default()
         };
         self.event(at_ns, event)

@@ -28,10 +28,12 @@ pub enum Own {
     Open,
     /// A mark's value.
     Value,
+    /// A mark's attributes.
+    Attributes,
 }
 
 impl Own {
-    const COUNT: u64 = 10;
+    const COUNT: u64 = 11;
 
     fn text(self) -> &'static str {
         match self {
@@ -45,6 +47,7 @@ impl Own {
             Own::Failed => "failed",
             Own::Open => "open_at_end",
             Own::Value => "value",
+            Own::Attributes => "attributes",
         }
     }
 }

@@ -71,6 +71,11 @@ pub trait FrameSink: Sink {
     /// `count` consecutive records of one thread follow, numbered from `first`. Return `false` to
     /// skip them.
     fn run(&mut self, thread: u32, first: u64, count: u64) -> bool;
+    /// Comes before every mark and every record of a mark's attributes that is wanted: its number
+    /// in the run, by which the two find each other.
+    fn mark_number(&mut self, number: u64) {
+        let _ = number;
+    }
     /// Interned strings with ids from `first_id` up.
     fn strings(&mut self, first_id: u32, strings: &[&str]);
     /// A thread's description and counters; a later one of the same thread replaces it.

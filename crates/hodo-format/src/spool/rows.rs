@@ -159,10 +159,12 @@ impl Rows {
 
     /// Gives everything to `sink`, run by run.
     pub(super) fn deliver(&self, raw: &[u8], sink: &mut impl FrameSink) {
-        let mut feed = Feed { raw, spans: &self.spans, others: &self.others, pairs: &self.pairs };
+        let (spans, others, pairs) = (&self.spans[..], &self.others[..], &self.pairs[..]);
+        let mut feed = Feed { raw, number: 0, spans, others, pairs };
         let mut pieces = self.pieces.iter();
         for run in &self.runs {
             let wanted = sink.run(run.thread, run.first, run.count);
+            feed.number = run.first;
             for piece in pieces.by_ref().take(run.pieces) {
                 feed.piece(piece, wanted, sink);
             }
@@ -173,6 +175,8 @@ impl Rows {
 /// What is left to deliver.
 struct Feed<'a> {
     raw: &'a [u8],
+    /// Number of the next record.
+    number: u64,
     spans: &'a [Span],
     others: &'a [Other],
     pairs: &'a [(u32, Stored)],
@@ -189,15 +193,15 @@ impl Feed<'_> {
                 spans.iter().filter(|_| wanted).for_each(|span| sink.span(span));
             }
             _ => {
-                for other in take(&mut self.others, count) {
-                    for &(key, value) in take(&mut self.pairs, other.pairs) {
-                        if wanted {
-                            other.give(key, value, self.raw, sink);
-                        }
+                for (i, other) in take(&mut self.others, count).iter().enumerate() {
+                    let pairs = take(&mut self.pairs, other.pairs);
+                    if wanted {
+                        other.give(self.number.wrapping_add(i as u64), pairs, self.raw, sink);
                     }
                 }
             }
         }
+        self.number = self.number.wrapping_add(piece.count);
     }
 }
 
@@ -363,28 +367,30 @@ fn text(columns: &mut Columns<'_>) -> Option<Stored> {
 }
 
 impl Other {
-    fn give(&self, key: u32, stored: Stored, raw: &[u8], sink: &mut impl FrameSink) {
+    fn give(&self, number: u64, pairs: &[(u32, Stored)], raw: &[u8], sink: &mut impl FrameSink) {
         let is_mark = matches!(self.kind, Kind::Mark | Kind::MarkText);
-        let value = match stored {
-            Stored::Word(value) => value,
-            Stored::Text(from, to) => self.text(raw.get(from..to).unwrap_or_default(), is_mark),
-        };
-        if is_mark {
-            let summary = self.flags & MarkRecord::SUMMARY != 0;
-            sink.mark(&Mark { name: key, span: self.span, at: self.at, summary, value });
-        } else {
-            sink.attr(&Attr { span: self.span, key, value });
+        if is_mark || self.flags & TextRecord::OF_MARK != 0 && self.kind == Kind::Text {
+            sink.mark_number(number);
+        }
+        let span = self.span;
+        for &(key, stored) in pairs {
+            let text = |from, to| raw.get(from..to).unwrap_or_default();
+            match stored {
+                Stored::Word(value) if is_mark => sink.mark(&self.mark(key, value)),
+                Stored::Word(value) => sink.attr(&Attr { span, key, value }),
+                Stored::Text(from, to) if is_mark => {
+                    let cut = self.flags & MarkRecord::CUT != 0;
+                    sink.mark(&self.mark(key, Value::Text { bytes: text(from, to), cut }));
+                }
+                Stored::Text(from, to) => {
+                    TextRecord::give(self.flags, span, key, text(from, to), sink);
+                }
+            }
         }
     }
 
-    fn text<'a>(&self, bytes: &'a [u8], is_mark: bool) -> Value<'a> {
-        if is_mark {
-            return Value::Text { bytes, cut: self.flags & MarkRecord::CUT != 0 };
-        }
-        let cut = self.flags & TextRecord::CUT != 0;
-        match self.flags & TextRecord::JSON {
-            0 => Value::Text { bytes, cut },
-            _ => Value::Json { bytes, cut },
-        }
+    fn mark<'a>(&self, name: u32, value: Value<'a>) -> Mark<'a> {
+        let summary = self.flags & MarkRecord::SUMMARY != 0;
+        Mark { name, span: self.span, at: self.at, summary, value }
     }
 }

@@ -1,7 +1,7 @@
 //! A sink that keeps everything, as owned values that compare by bits.
 
 use hodo_format::arena::Anchor;
-use hodo_format::record::{Attr, Mark, Sink, Span, Unit, Value, decode_one, flag};
+use hodo_format::record::{Attr, Mark, Sink, Span, SpanId, Unit, Value, decode_one, flag};
 use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,7 @@ pub enum Seen {
     Span(Span),
     Attr { span: u64, key: u32, value: Kept },
     Mark { span: u64, name: u32, at: u64, summary: bool, value: Kept },
+    MarkAttrs { span: u64, value: Kept },
     Strings(u32, Vec<String>),
     Thread(ThreadInfo),
     Anchors(Vec<Anchor>),
@@ -61,6 +62,9 @@ impl Sink for Collect {
             summary: mark.summary,
             value: mark.value.into(),
         });
+    }
+    fn mark_attrs(&mut self, span: SpanId, attributes: Value<'_>) {
+        self.seen.push(Seen::MarkAttrs { span: span.0, value: attributes.into() });
     }
 }
 

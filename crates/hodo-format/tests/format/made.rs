@@ -175,7 +175,7 @@ fn attrs() -> impl Strategy<Value = Vec<Unit>> {
 }
 
 fn text() -> impl Strategy<Value = Vec<Unit>> {
-    (word(), any::<u32>(), 0..4u16, prop::collection::vec(any::<u8>(), 0..300))
+    (word(), any::<u32>(), 0..8u16, prop::collection::vec(any::<u8>(), 0..300))
         .prop_map(|(id, key, flags, text)| text_units(SpanId(id), key, flags, &text))
 }
 

@@ -3,9 +3,9 @@
 use super::ranges::Ranges;
 use crate::account::{MAX_COUNT, possible};
 use crate::spans::SpansBuilder;
-use crate::{AttrRow, Clock, MarkRow, Names, Value};
+use crate::{AttrRow, Clock, MarkAttrs, MarkRow, Names, Value};
 use hodo_format::arena::{Anchor, Counts};
-use hodo_format::record::{self, Attr, Mark, Sink, Span, Unit};
+use hodo_format::record::{self, Attr, Mark, Sink, Span, SpanId, Unit};
 use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,6 +15,11 @@ pub(super) struct Collector {
     pub(super) spans: SpansBuilder,
     pub(super) attrs: Vec<AttrRow>,
     pub(super) marks: Vec<MarkRow>,
+    pub(super) mark_attrs: MarkAttrs,
+    /// Thread and number of the record that is being taken, if it is a mark or its attributes.
+    at: (u32, u64),
+    /// Number and row of the last mark taken of each thread.
+    last_marks: BTreeMap<u32, (u64, usize)>,
     pub(super) names: Names,
     pub(super) threads: BTreeMap<u32, ThreadInfo>,
     pub(super) anchors: Vec<Anchor>,
@@ -61,6 +66,7 @@ impl Collector {
             let known = number - first < skip
                 || self.seen.get(&thread).is_some_and(|seen| seen.contains(number));
             let dated = self.dated;
+            self.at = (thread, number);
             let decoded = if known {
                 record::decode_one(units, &mut Nothing)
             } else {
@@ -124,16 +130,24 @@ impl Collector {
     /// overlapped in part.
     pub(super) fn drop_doubles(&mut self, counts: &mut Counts) {
         let spans = self.spans.drop_doubles();
-        let marks = self.marks.len();
-        let mut seen = HashSet::new();
-        self.marks.retain(|m| seen.insert((m.span, m.name, m.at, format!("{:?}", m.value))));
+        let marks = self.drop_double_marks();
         let mut seen = HashSet::new();
         self.attrs.retain(|a| seen.insert((a.span, a.key, format!("{:?}", a.value))));
-        let marks = (marks - self.marks.len()) as u64;
         // The number of records was right all along; what was no span and no mark is attributes.
         counts.spans = counts.spans.saturating_sub(spans);
         counts.marks = counts.marks.saturating_sub(marks);
         counts.attrs += spans + marks;
+    }
+
+    fn drop_double_marks(&mut self) -> u64 {
+        let mut seen = HashSet::new();
+        let mut is_new =
+            |m: &MarkRow| seen.insert((m.span, m.name, m.at, format!("{:?}", m.value)));
+        let first: Vec<bool> = self.marks.iter().map(&mut is_new).collect();
+        let mut kept = first.iter();
+        self.marks.retain(|_| kept.next().is_some_and(|k| *k));
+        self.mark_attrs.keep(&first);
+        (first.len() - self.marks.len()) as u64
     }
 
     /// Whether a record of this moment is left out; else it is the latest so far, perhaps.
@@ -198,6 +212,8 @@ impl Sink for Collector {
             return;
         }
         let Mark { name, span, at, summary, .. } = *mark;
+        let (thread, number) = self.at;
+        self.last_marks.insert(thread, (number, self.marks.len()));
         self.marks.push(MarkRow {
             span,
             name,
@@ -206,6 +222,15 @@ impl Sink for Collector {
             value: Value::from_record(&mark.value),
         });
     }
+
+    /// Attributes whose mark is lost, or left out, belong to nothing.
+    fn mark_attrs(&mut self, _: SpanId, attributes: record::Value<'_>) {
+        let (thread, number) = self.at;
+        let mark = self.last_marks.get(&thread).filter(|m| m.0.checked_add(1) == Some(number));
+        if let Some(&(_, row)) = mark {
+            self.mark_attrs.push(row, Value::from_record(&attributes));
+        }
+    }
 }
 
 impl FrameSink for Collector {
@@ -213,11 +238,16 @@ impl FrameSink for Collector {
         let Some(end) = first.checked_add(count).filter(|&end| end <= MAX_COUNT) else {
             return false;
         };
+        self.at.0 = thread;
         let added = self.seen.entry(thread).or_default().add(first, end);
         self.records += added.new;
         self.settle(thread, end);
         self.overlapped |= added.new > 0 && added.known > 0;
         added.new > 0
+    }
+
+    fn mark_number(&mut self, number: u64) {
+        self.at.1 = number;
     }
 
     fn strings(&mut self, first_id: u32, strings: &[&str]) {

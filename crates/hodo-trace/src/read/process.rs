@@ -162,6 +162,7 @@ fn finish(mut parts: Parts<'_>) -> Process {
         spans,
         attrs: Attrs::new(collector.attrs),
         marks: collector.marks,
+        mark_attrs: collector.mark_attrs.sorted(),
         account,
         damage: files.damage,
         process,

@@ -12,6 +12,7 @@ struct Growing {
     count: u64,
     first: (i64, Value),
     last: (i64, Value),
+    last_attrs: Option<Value>,
     min: Option<f64>,
     max: Option<f64>,
     sum: f64,
@@ -51,9 +52,9 @@ fn of_process(
     kept: &Selection,
 ) -> HashMap<Key<u32>, Growing> {
     let mut growing: HashMap<Key<u32>, Growing> = HashMap::new();
-    for mark in &process.marks {
+    for (place, mark) in process.marks.iter().enumerate() {
         if let Some(node) = node_of(mark, process, at, paths, kept) {
-            let point = Growing::new(mark, process);
+            let point = Growing::new(mark, process.mark_attrs.of(place), process);
             match growing.entry((node, mark.name, mark.summary)) {
                 hash_map::Entry::Vacant(place) => drop(place.insert(point)),
                 hash_map::Entry::Occupied(mut place) => place.get_mut().join(point),
@@ -81,7 +82,7 @@ fn node_of(
 }
 
 impl Growing {
-    fn new(mark: &MarkRow, process: &Process) -> Growing {
+    fn new(mark: &MarkRow, attrs: Option<&Value>, process: &Process) -> Growing {
         let at = process.clock.steady_ns(mark.at);
         let value = mark.value.resolved(&process.names);
         let number = value.as_f64().filter(|n| !n.is_nan());
@@ -90,6 +91,7 @@ impl Growing {
             count: 1,
             first: (at, value.clone()),
             last: (at, value),
+            last_attrs: attrs.cloned(),
             min: number,
             max: number,
             sum: finite.unwrap_or(0.0),
@@ -112,6 +114,7 @@ impl Growing {
         }
         if other.last.0 >= self.last.0 {
             self.last = other.last;
+            self.last_attrs = other.last_attrs;
         }
     }
 
@@ -122,6 +125,7 @@ impl Growing {
             count: self.count,
             first: self.first.1,
             last: self.last.1,
+            last_attrs: self.last_attrs,
             min: self.min,
             max: self.max,
             mean: (self.finite > 0).then(|| self.sum / self.finite as f64),
@@ -138,6 +142,7 @@ pub(super) fn overhead(sum: &Sum) -> MarkSeries {
         count: sum.timed(),
         first: Value::I64(overhead.first as i64),
         last: Value::I64(overhead.last as i64),
+        last_attrs: None,
         min: Some(overhead.min as f64),
         max: Some(overhead.max as f64),
         mean: Some(overhead.total as f64 / sum.timed() as f64),

@@ -6,7 +6,7 @@ mod finish;
 mod flat;
 mod marks;
 mod measure;
-mod paths;
+pub(crate) mod paths;
 mod shares;
 
 use crate::links::Links;
@@ -187,6 +187,8 @@ pub struct MarkSeries {
     pub first: Value,
     /// The last value.
     pub last: Value,
+    /// The attributes of that mark.
+    pub last_attrs: Option<Value>,
     /// The smallest number.
     pub min: Option<f64>,
     /// The largest number.

@@ -7,34 +7,34 @@ use crate::{Names, Process, Row, Run};
 use std::collections::HashMap;
 
 /// A node's number while the tree is built.
-pub(super) type NodeId = u32;
+pub(crate) type NodeId = u32;
 
 /// The nodes, and the node of each row of each process.
-pub(super) struct Paths {
-    pub(super) nodes: Vec<Draft>,
-    pub(super) of: Vec<Vec<NodeId>>,
+pub(crate) struct Paths {
+    pub(crate) nodes: Vec<Draft>,
+    pub(crate) of: Vec<Vec<NodeId>>,
     names: Vec<String>,
     name_ids: HashMap<String, u32>,
 }
 
 /// A path in the making. Number 0 is the root above all outermost scopes.
 #[derive(Default)]
-pub(super) struct Draft {
-    pub(super) name: u32,
-    pub(super) parent: NodeId,
-    pub(super) children: Vec<(u32, NodeId)>,
+pub(crate) struct Draft {
+    pub(crate) name: u32,
+    pub(crate) parent: NodeId,
+    pub(crate) children: Vec<(u32, NodeId)>,
     /// Set up when the children are too many to search one after another.
     by_name: HashMap<u32, NodeId>,
 }
 
-pub(super) const ROOT: NodeId = 0;
+pub(crate) const ROOT: NodeId = 0;
 /// Stands for the name of scopes that are lost; no text is looked up to it.
-pub(super) const LOST: u32 = 0;
+pub(crate) const LOST: u32 = 0;
 const LOST_TEXT: &str = "(lost scope)";
 const FEW: usize = 12;
 
 impl Paths {
-    pub(super) fn new(run: &Run, links: &Links, kept: &[Selection]) -> Paths {
+    pub(crate) fn new(run: &Run, links: &Links, kept: &[Selection]) -> Paths {
         let mut paths = Paths {
             nodes: vec![Draft::default()],
             of: run.processes.iter().map(|_| Vec::new()).collect(),
@@ -54,20 +54,20 @@ impl Paths {
     }
 
     /// The node of a row; none when the filter dropped it.
-    pub(super) fn node(&self, process: usize, row: Row) -> Option<NodeId> {
+    pub(crate) fn node(&self, process: usize, row: Row) -> Option<NodeId> {
         Some(self.of[process][row as usize]).filter(|&node| node != NO_NODE)
     }
 
-    pub(super) fn name(&self, node: NodeId) -> &str {
+    pub(crate) fn name(&self, node: NodeId) -> &str {
         &self.names[self.nodes[node as usize].name as usize]
     }
 
-    pub(super) fn is_lost(&self, node: NodeId) -> bool {
+    pub(crate) fn is_lost(&self, node: NodeId) -> bool {
         node != ROOT && self.nodes[node as usize].name == LOST
     }
 
     /// The node that stands for lost scopes at the top.
-    pub(super) fn lost(&mut self) -> NodeId {
+    pub(crate) fn lost(&mut self) -> NodeId {
         self.child(ROOT, LOST)
     }
 

@@ -170,9 +170,13 @@ impl Records {
     }
 
     pub fn text(&mut self, id: SpanId, key: &str, text: &str) {
+        self.flagged_text(id, key, text, 0);
+    }
+
+    pub fn flagged_text(&mut self, id: SpanId, key: &str, text: &str, flags: u16) {
         let name = self.name(key);
         let units = TextRecord::units(text.len());
-        let head = Head { kind: Kind::Text as u8, units: units as u8, flags: 0, name };
+        let head = Head { kind: Kind::Text as u8, units: units as u8, flags, name };
         let mut bytes = vec![0; units * UNIT_BYTES];
         bytes[..8].copy_from_slice(&head.word().to_le_bytes());
         bytes[8..16].copy_from_slice(&id.0.to_le_bytes());

@@ -1,0 +1,127 @@
+//! A run as one JSON document: what `hodo report --json` prints and Python's `hodo.trace` returns.
+
+use crate::{Account, Damage, Ending, FlatSort, NodeKind, Process, Run, Tree, flat};
+use serde_json::{Value, json};
+
+/// Scopes listed that failed, and that were open; all of them are counted.
+const MAX_ENDINGS: usize = 1000;
+
+/// The document; numbers are nanoseconds and counts, keys are sorted, nothing is rounded. Every key
+/// is explained in `docs/report-json.md`. It has the paths in `nodes`, in that order, and `top` rows
+/// of each list by name.
+pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
+    json!({
+        "schema": "hodo.report/1",
+        "run": run.info,
+        "folder": run.folder.display().to_string(),
+        "state": run.state(),
+        "start_ns": run.start_ns(),
+        "wall_ns": tree.wall_ns,
+        "uncalibrated_processes": run.uncalibrated().count(),
+        "spans": run.span_count(),
+        "spans_shown": tree.spans,
+        "spans_untimed": tree.untimed,
+        "processes": run.processes.iter().map(process).collect::<Vec<_>>(),
+        "nodes": nodes.iter().map(|&at| node(tree, at)).collect::<Vec<_>>(),
+        "marks_outside_scopes": tree.marks_outside_scopes,
+        "failed": endings(&run.failed()),
+        "open": endings(&run.open_scopes()),
+        "by_self": largest(tree, FlatSort::SelfTime, top),
+        "by_total": largest(tree, FlatSort::Total, top),
+        "records": Account::of(&run.processes).document(),
+    })
+}
+
+/// The paths that hold scopes and those that lead to them: each parent before its children,
+/// siblings with the most time first.
+pub fn by_total(tree: &Tree) -> Vec<u32> {
+    let mut shown: Vec<bool> = tree.nodes.iter().map(|n| n.kind == NodeKind::Scope).collect();
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.nodes.len()];
+    let mut left = Vec::new();
+    for at in (0..tree.nodes.len()).rev().filter(|&at| shown[at]).collect::<Vec<_>>() {
+        let mut next = tree.nodes[at].parent;
+        while let Some(parent) = next.filter(|&parent| !shown[parent as usize]) {
+            shown[parent as usize] = true;
+            next = tree.nodes[parent as usize].parent;
+        }
+    }
+    for (at, node) in tree.nodes.iter().enumerate().filter(|(at, _)| shown[*at]) {
+        match node.parent {
+            Some(parent) => children[parent as usize].push(at as u32),
+            None => left.push(at as u32),
+        }
+    }
+    // A stack gives its last first; equal ones stay as they first began.
+    let least_first = |list: &mut Vec<u32>| {
+        list.reverse();
+        list.sort_by_key(|&at| tree.nodes[at as usize].total_ns.unwrap_or(0));
+    };
+    least_first(&mut left);
+    let mut order = Vec::with_capacity(tree.nodes.len());
+    while let Some(at) = left.pop() {
+        order.push(at);
+        let mut inside = std::mem::take(&mut children[at as usize]);
+        least_first(&mut inside);
+        left.extend(inside);
+    }
+    order
+}
+
+/// A path of the tree; `parent` is replaced by `path`.
+fn node(tree: &Tree, at: u32) -> Value {
+    let mut node = json!(tree.nodes.get(at as usize));
+    if let Some(fields) = node.as_object_mut() {
+        fields.remove("parent");
+        fields.insert("path".to_owned(), json!(tree.path(at)));
+    }
+    node
+}
+
+fn endings(all: &[Ending]) -> Value {
+    json!({"count": all.len(), "scopes": all.iter().take(MAX_ENDINGS).collect::<Vec<_>>()})
+}
+
+fn largest(tree: &Tree, sort: FlatSort, top: usize) -> Value {
+    let rows = flat(tree, sort);
+    json!(rows.iter().take(top).collect::<Vec<_>>())
+}
+
+/// A process with its threads and where its records went.
+fn process(process: &Process) -> Value {
+    json!({
+        "info": process.info,
+        "state": process.state,
+        "calibrated": process.is_timed(),
+        "spans": process.spans.len(),
+        "marks": process.marks.len(),
+        "threads": process.threads,
+        "records": process.account.document(),
+        "damage": process.damage.document(),
+    })
+}
+
+impl Account {
+    /// The accounts of several processes, added up.
+    pub fn of(processes: &[Process]) -> Account {
+        let mut sum = Account::default();
+        processes.iter().for_each(|process| sum += &process.account);
+        sum
+    }
+
+    /// The account as JSON, with its totals.
+    pub fn document(&self) -> Value {
+        let mut account = json!(self);
+        account["produced_records"] = json!(self.produced_records());
+        account["lost_records"] = json!(self.lost_records());
+        account
+    }
+}
+
+impl Damage {
+    /// What could not be read, as JSON.
+    pub fn document(&self) -> Value {
+        let place = |p: &crate::Place| json!({"file": p.file.display().to_string(), "offset": p.offset, "why": p.why});
+        let places: Vec<Value> = self.places.iter().map(place).collect();
+        json!({"bytes": self.bytes, "frames": self.frames, "places": places})
+    }
+}
