@@ -67,6 +67,16 @@ __all__ = [
     "trace",
 ]
 
+# Type checkers take this for what `typing` calls so, whose import would cost milliseconds.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hodo._bench import Statistics as Statistics
+    from hodo._bench import bench
+    from hodo._children import child_env
+    from hodo._decorate import carry
+    from hodo._trace import Trace as Trace
+    from hodo._trace import report, trace
+
 # Read when asked for: a program that only records pays for nothing else.
 _LATER = {
     "bench": "hodo._bench",

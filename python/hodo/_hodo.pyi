@@ -1,6 +1,8 @@
 """The native half of the package."""
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, TypeVar, final, overload
 
@@ -136,3 +138,35 @@ def shutdown() -> str: ...
 def health() -> dict[str, Any]: ...
 def child_variables() -> tuple[str | None, str | None]: ...
 def log_to(log: Callable[[str], object]) -> None: ...
+
+_Column = tuple[str, str, bytearray, bytearray | None, list[str] | None]
+
+@final
+class Reading:
+    @property
+    def folder(self) -> Path: ...
+    def document(
+        self,
+        name: str | None = None,
+        conditions: Sequence[str] = ...,
+        last: str | None = None,
+        scope: str | None = None,
+    ) -> str: ...
+    def spans(
+        self,
+        name: str | None = None,
+        conditions: Sequence[str] = ...,
+        last: str | None = None,
+        scope: str | None = None,
+    ) -> list[_Column]: ...
+    def marks(
+        self,
+        name: str | None = None,
+        conditions: Sequence[str] = ...,
+        last: str | None = None,
+        scope: str | None = None,
+    ) -> list[_Column]: ...
+
+def read_run(
+    dir: str | os.PathLike[str], name: str | os.PathLike[str] | None = None
+) -> Reading: ...

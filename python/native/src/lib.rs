@@ -14,6 +14,7 @@ mod mark;
 mod names;
 mod numbers;
 mod probe;
+mod read;
 mod record;
 mod runtime;
 mod scope;
@@ -95,6 +96,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handles::Link>()?;
     module.add_class::<handles::Steps>()?;
     module.add_class::<numbers::NewScope>()?;
+    module.add_class::<read::Reading>()?;
     module.add("BENCH", hodo_record::flag::BENCH)?;
     module.add("ITERATION", hodo_record::flag::ITERATION)?;
     module.add("WARMUP", hodo_record::flag::WARMUP)?;
@@ -113,5 +115,6 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::shutdown, module)?)?;
     module.add_function(wrap_pyfunction!(control::health, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
+    module.add_function(wrap_pyfunction!(read::read_run, module)?)?;
     Ok(())
 }

@@ -1,0 +1,240 @@
+"""Reading runs: this process's own, or any that was kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias, overload
+
+from hodo import _hodo
+
+Path: TypeAlias = "str | os.PathLike[str]"
+Where: TypeAlias = "str | Iterable[str] | Mapping[str, object]"
+Last: TypeAlias = "int | str | timedelta"
+Table: TypeAlias = Literal["df", "polars", "arrow"]
+
+_FORMATS = ("tree", "dict", "json", "df", "polars", "arrow")
+
+
+class Trace:
+    """A run as it was when it was read: prints as the tree of its scopes, shows in notebooks."""
+
+    def __init__(self, reading: _hodo.Reading, filters: dict[str, Any]) -> None:
+        self._reading, self._filters = reading, filters
+        self._document: dict[str, Any] | None = None
+
+    @property
+    def folder(self) -> str:
+        """The run's folder."""
+        return os.fspath(self._reading.folder)
+
+    def json(self) -> str:
+        """All that ``hodo report --json`` prints, as JSON; docs/report-json.md explains each key."""
+        return self._reading.document(**self._filters)
+
+    def dict(self) -> dict[str, Any]:
+        """The same as a dict; its numbers are nanoseconds and counts, ``None`` is not captured."""
+        if self._document is None:
+            self._document = json.loads(self.json())
+        return self._document
+
+    def spans(self, format: Table = "df") -> Any:
+        """The scopes, a row each: a pandas, polars or arrow table.
+
+        A scope's handle has ``id == row.process + f"{row.id:016x}"``. Times are nanoseconds, since
+        1970 or long; what was not captured is missing. ``attributes`` is a JSON object.
+        """
+        from hodo import _frames
+
+        return _frames.table(self._reading.spans(**self._filters), format)
+
+    def marks(self, format: Table = "df") -> Any:
+        """The marks in these scopes, a row each: numbers in ``value``, else ``text``."""
+        from hodo import _frames
+
+        return _frames.table(self._reading.marks(**self._filters), format)
+
+    def __str__(self) -> str:
+        from hodo import _show
+
+        return _show.text(self.dict())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from hodo import _show
+
+        return _show.html(self.dict())
+
+
+@overload
+def trace(
+    run: Path | None = None,
+    format: Literal["tree"] = "tree",
+    *,
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    scope: str | None = None,
+    dir: Path | None = None,
+) -> Trace: ...
+@overload
+def trace(
+    run: Path | None = None,
+    *,
+    format: Literal["dict"],
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    scope: str | None = None,
+    dir: Path | None = None,
+) -> dict[str, Any]: ...
+@overload
+def trace(
+    run: Path | None = None,
+    *,
+    format: Literal["json"],
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    scope: str | None = None,
+    dir: Path | None = None,
+) -> str: ...
+@overload
+def trace(
+    run: Path | None = None,
+    format: str = "tree",
+    *,
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    scope: str | None = None,
+    dir: Path | None = None,
+) -> Any: ...
+def trace(
+    run: Path | None = None,
+    format: str = "tree",
+    *,
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    scope: str | None = None,
+    dir: Path | None = None,
+) -> Any:
+    """What a run recorded, open scopes included.
+
+    run: a run's folder or the beginning of its id; this process's own run if left out, or with
+        ``dir`` the newest there.
+    format: ``"tree"``, a :class:`Trace` that prints and shows in notebooks; ``"dict"`` and
+        ``"json"``, all that ``hodo report --json`` prints; ``"df"``, ``"polars"`` and ``"arrow"``, a
+        row for each scope.
+    name: scopes whose name contains this, or fits it with ``*`` and ``?``, and what is inside them.
+    where: scopes with such attributes, and what is inside them: ``"variant=beam"``, ``"index>100"``,
+        several of these, or a dict of values.
+    last: of all these the last 100 (``100``), or those open in the last ten seconds (``"10s"``).
+    scope: a scope's id, and what is inside it.
+    dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
+    """
+    if format not in _FORMATS:
+        raise ValueError(f"format is one of {', '.join(_FORMATS)}, not {format!r}")
+    read = Trace(_read(run, dir), _filters(name, where, last, scope))
+    if format == "tree":
+        read.dict()  # A filter that makes no sense is refused here, not when it is printed.
+        return read
+    if format in ("dict", "json"):
+        return read.dict() if format == "dict" else read.json()
+    return read.spans(format)  # type: ignore[arg-type]
+
+
+def report(
+    run: Path | None = None,
+    *,
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    dir: Path | None = None,
+) -> Trace | None:
+    """Print what ``hodo report`` prints; in a notebook show it. The arguments are :func:`trace`'s."""
+    read = Trace(_read(run, dir), _filters(name, where, last, None))
+    if _in_notebook():
+        read.dict()
+        return read
+    print(_printed(read.folder, read._filters), end="")
+    return None
+
+
+def _printed(folder: str, filters: dict[str, Any]) -> str:
+    """The report by the program that comes with the package: there is no second one."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "hodo")
+    command = [program, "report", "--color", "always" if _has_colours() else "never"]
+    for option in ("name", "last"):
+        if filters[option] is not None:
+            command.append(f"--{option}={filters[option]}")
+    command += [f"--where={condition}" for condition in filters["conditions"]]
+    if sys.stdout is not None and sys.stdout.isatty():
+        command.append(f"--width={os.get_terminal_size(sys.stdout.fileno()).columns}")
+    done = subprocess.run([*command, "--", folder], capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode(errors="replace").strip())
+    return done.stdout.decode(errors="replace")
+
+
+def _has_colours() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _read(run: Path | None, dir: Path | None) -> _hodo.Reading:
+    if run is None and dir is None:
+        run = _own_run()
+    return _hodo.read_run(dir or os.environ.get("HODO_DIR") or ".hodo", run)
+
+
+def _own_run() -> str:
+    _hodo.flush(10.0)
+    folder = _hodo.health()["run"]
+    if folder is None:
+        raise RuntimeError(
+            "this process records nothing: hodo is off. Call hodo.init() first, or say which run "
+            "to read: hodo.trace('.hodo/<run>'), or hodo.trace(dir='.hodo') for the newest"
+        )
+    return str(folder)
+
+
+def _filters(
+    name: str | None, where: Where | None, last: Last | None, scope: str | None
+) -> dict[str, Any]:
+    return {"name": name, "conditions": _conditions(where), "last": _last(last), "scope": scope}
+
+
+def _conditions(where: Where | None) -> list[str]:
+    if where is None:
+        return []
+    if isinstance(where, str):
+        return [where]
+    if not isinstance(where, Mapping):
+        return [str(condition) for condition in where]
+    if wrong := [key for key in where if not key or set(key) & set("=!<>")]:
+        raise ValueError(f"where has the key {wrong[0]!r}; write comparisons as a text: 'loss>0.5'")
+    return [f"{key}={_value(value)}" for key, value in where.items()]
+
+
+def _value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _last(last: Last | None) -> str | None:
+    if isinstance(last, bool) or not isinstance(last, int | str | timedelta | None):
+        raise TypeError(f"last is a number of scopes or a time such as '10s', not {last!r}")
+    if isinstance(last, timedelta):
+        return f"{last.total_seconds():f}s"
+    return None if last is None else str(last)
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return hasattr(shell, "kernel")
