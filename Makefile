@@ -13,6 +13,7 @@ export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 DENY_VERSION := 0.20.2
 FUZZ_VERSION := 0.13.2
+CBINDGEN_VERSION := 0.29.2
 
 .PHONY: help
 help: ## Show this list
@@ -46,6 +47,10 @@ wheel: $(CACHE)/venv/.ready ## Build the Python wheel, with libhodo.so and the `
 .PHONY: test-python
 test-python: $(CACHE)/venv/.ready ## The Python package from its wheel, on every CPython >= 3.11 there is (PYTEST_ARGS, HODO_PYTHONS)
 	@bash scripts/python-tests.sh "$(CACHE)" $(PYTEST_ARGS)
+
+.PHONY: header
+header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runtime
+	@bash cpp/header.sh "$(CACHE)/tools/bin/cbindgen"
 
 .PHONY: bench
 bench: ## Cost of a scope against the floor and the peers, pump and report figures
@@ -107,3 +112,6 @@ $(CACHE)/tools/bin/cargo-deny:
 
 $(CACHE)/tools/bin/cargo-fuzz:
 	@cargo install --locked --quiet cargo-fuzz --version $(FUZZ_VERSION) --root "$(CACHE)/tools"
+
+$(CACHE)/tools/bin/cbindgen:
+	@cargo install --locked --quiet cbindgen --version $(CBINDGEN_VERSION) --root "$(CACHE)/tools"

@@ -1,11 +1,29 @@
 //! The state of the recorder, as C reads it.
 
 use crate::guarded;
-use hodo_record::Counts;
+use hodo_record::Counts as Recorded;
 use std::ffi::c_char;
 
-/// Longest text in [`Health`], with its NUL.
-pub const TEXT_BYTES: usize = 512;
+/// Longest text in `hodo_health`, with its NUL.
+pub const HODO_HEALTH_TEXT: usize = 512;
+
+/// Records by kind.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Counts {
+    /// Closed scopes.
+    pub spans: u64,
+    /// Marks.
+    pub marks: u64,
+    /// Attribute records; one may hold four attributes.
+    pub attrs: u64,
+}
+
+impl From<Recorded> for Counts {
+    fn from(counts: Recorded) -> Counts {
+        Counts { spans: counts.spans, marks: counts.marks, attrs: counts.attrs }
+    }
+}
 
 /// The state of the recorder. Fields are only ever added at the end.
 #[derive(Clone, Copy)]
@@ -40,9 +58,9 @@ pub struct Health {
     /// What one scope costs here.
     pub scope_cost_ns: u64,
     /// The run's folder, NUL-terminated.
-    pub run: [c_char; TEXT_BYTES],
+    pub run: [c_char; HODO_HEALTH_TEXT],
     /// What does not work as it should, and why; empty when all is well.
-    pub degraded: [c_char; TEXT_BYTES],
+    pub degraded: [c_char; HODO_HEALTH_TEXT],
 }
 
 /// Fills in as much as both sides know.
@@ -50,8 +68,11 @@ pub struct Health {
 /// # Safety
 /// `health` points at a struct whose `struct_size` is right.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_health(health: *mut Health) {
+pub unsafe extern "C" fn hodo_get_health(health: *mut Health) {
     guarded((), || {
+        if health.is_null() {
+            return;
+        }
         // SAFETY: every field is a number or bytes, for which zero is a value.
         let mut known: Health = unsafe { std::mem::zeroed() };
         fill(&mut known);
@@ -68,10 +89,12 @@ fn fill(known: &mut Health) {
     let health = hodo_record::health();
     known.on = health.on;
     known.crash_safe = health.crash_safe;
-    known.produced = health.produced;
-    known.stored = health.stored;
-    known.in_ring = health.in_ring;
-    health.lost.iter().for_each(|lost| known.lost += *lost);
+    known.produced = health.produced.into();
+    known.stored = health.stored.into();
+    known.in_ring = health.in_ring.into();
+    let mut lost = Recorded::default();
+    health.lost.iter().for_each(|some| lost += *some);
+    known.lost = lost.into();
     known.depth_dropped = health.depth_dropped;
     known.out_of_order = health.out_of_order;
     known.double_closed = health.double_closed;
@@ -84,8 +107,8 @@ fn fill(known: &mut Health) {
     put(&mut known.degraded, &health.degraded);
 }
 
-fn put(bytes: &mut [c_char; TEXT_BYTES], text: &str) {
-    let end = text.floor_char_boundary(TEXT_BYTES - 1);
+fn put(bytes: &mut [c_char; HODO_HEALTH_TEXT], text: &str) {
+    let end = text.floor_char_boundary(HODO_HEALTH_TEXT - 1);
     for (to, from) in bytes.iter_mut().zip(&text.as_bytes()[..end]) {
         *to = *from as c_char;
     }

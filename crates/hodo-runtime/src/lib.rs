@@ -5,9 +5,11 @@
 
 pub mod api;
 pub mod control;
+pub mod handle;
 pub mod health;
 pub mod options;
 pub mod scope;
+pub mod value;
 pub mod warnings;
 
 /// Runs `work`; a panic stays here and gives `otherwise`.

@@ -4,57 +4,106 @@
 //! shared library costs more than everything else these functions do.
 
 use crate::guarded;
-use hodo_record::binding::{self, DROPPED, INERT, Opened, Slot, Thread, table};
-use hodo_record::{binding::Begun, binding::Entered, binding::Raw, is_on};
+use crate::value::{Value, bytes};
+use hodo_record::binding::{
+    self, AttrsRecord, DROPPED, Head, INERT, Kind, MarkRecord, Opened, SpanId, Thread, table,
+};
+use hodo_record::is_on;
+use std::ffi::{c_char, c_void};
 
 /// A scope that was opened; nothing in it is for the caller.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Scope {
     /// Where it is kept; null when nothing is recorded.
-    pub slot: *mut Slot,
+    pub slot: *mut c_void,
     /// Its id; 0 when it is not recorded.
     pub id: u64,
 }
 
 impl From<Opened> for Scope {
+    #[inline(always)]
     fn from(opened: Opened) -> Scope {
-        Scope { slot: opened.slot, id: opened.id }
+        Scope { slot: opened.slot.cast(), id: opened.id }
     }
 }
 
 /// A thread's state; nothing in it is for the caller.
-pub type ThreadState = *mut Thread;
+#[derive(Debug)]
+pub struct ThreadState {
+    _state: Thread,
+}
 
-/// The id of a text, to name scopes, attributes and marks with; 0 while no recorder is on.
+/// The scope has an index.
+pub const HODO_FLAG_INDEX: u16 = 1;
+/// The scope failed.
+pub const HODO_FLAG_FAILED: u16 = 2;
+/// The scope is a benchmark loop.
+pub const HODO_FLAG_BENCH: u16 = 32;
+/// The scope is one pass of a benchmark loop.
+pub const HODO_FLAG_ITERATION: u16 = 64;
+/// The scope is a benchmark loop's warm-up, or a pass of it.
+pub const HODO_FLAG_WARMUP: u16 = 128;
+
+const _: () = {
+    use hodo_record::flag;
+    assert!(HODO_FLAG_INDEX == flag::HAS_INDEX && HODO_FLAG_FAILED == flag::FAILED);
+    assert!(HODO_FLAG_BENCH == flag::BENCH && HODO_FLAG_ITERATION == flag::ITERATION);
+    assert!(HODO_FLAG_WARMUP == flag::WARMUP);
+};
+
+/// The caller's state, or this library's view of it where the caller keeps none.
+///
+/// # Safety
+/// As for `hodo_open`.
+#[inline(always)]
+unsafe fn state(thread: *mut *mut ThreadState) -> *mut Thread {
+    if thread.is_null() {
+        return binding::thread();
+    }
+    // SAFETY: by the contract.
+    unsafe { *thread }.cast()
+}
+
+pub(crate) fn intern(text: &[u8]) -> u32 {
+    let Some(table) = table().filter(|_| is_on()) else { return 0 };
+    // SAFETY: the bytes are a slice's; the recorder replaces what is not UTF-8.
+    unsafe { (table.intern)(text.as_ptr(), text.len()) }
+}
+
+/// The id of a text, to name scopes, attributes and marks with: the same for the same text, for as
+/// long as the process lives; 0 while no recorder is on.
 ///
 /// # Safety
 /// `text` points at `length` bytes; what is not UTF-8 in them is replaced.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_name(text: *const u8, length: usize) -> u32 {
+pub unsafe extern "C" fn hodo_name(text: *const c_char, length: usize) -> u32 {
     guarded(0, || {
-        let Some(table) = table().filter(|_| is_on() && !text.is_null()) else { return 0 };
+        if text.is_null() {
+            return 0;
+        }
         // SAFETY: by the contract.
-        unsafe { (table.intern)(text, length) }
+        intern(unsafe { std::slice::from_raw_parts(text.cast(), length) })
     })
 }
 
-/// The first word of a scope with this name: what `hodo_open` takes.
+/// The first word of a scope with this name and `HODO_FLAG_INDEX` or other flags: what `hodo_open`
+/// takes.
 #[unsafe(no_mangle)]
 pub extern "C" fn hodo_head(name: u32, flags: u16) -> u64 {
     binding::span_head(name, flags)
 }
 
-/// Opens a scope on the calling thread.
+/// Opens a scope on the calling thread. The index counts if the head has `HODO_FLAG_INDEX`.
 ///
 /// # Safety
-/// `thread` points at a variable of the calling thread's own, null at first, that only these
-/// functions write.
+/// `thread` points at a `_Thread_local hodo_thread *` of the caller's, null at first, that only
+/// these functions write; or is null, which costs a few nanoseconds more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_open(thread: *mut ThreadState, head: u64, index: i64) -> Scope {
+pub unsafe extern "C" fn hodo_open(thread: *mut *mut ThreadState, head: u64, index: i64) -> Scope {
     // SAFETY: by the contract the state is the calling thread's own.
     unsafe {
-        let state = *thread;
+        let state = state(thread);
         let opened = if state.is_null() { None } else { Thread::open(state, || head, index) };
         match opened {
             Some(opened) => opened.into(),
@@ -65,14 +114,50 @@ pub unsafe extern "C" fn hodo_open(thread: *mut ThreadState, head: u64, index: i
 
 #[cold]
 #[inline(never)]
-unsafe fn open_slowly(thread: *mut ThreadState, head: u64, index: i64) -> Scope {
+unsafe fn open_slowly(thread: *mut *mut ThreadState, head: u64, index: i64) -> Scope {
     guarded(Opened::INERT.into(), || {
         let Some(table) = table().filter(|_| is_on()) else { return Opened::INERT.into() };
         let opened = (table.open)(head, index);
-        // SAFETY: the caller's variable; the state is the calling thread's or one that fails
-        // every check.
-        unsafe { *thread = binding::attach_thread() };
+        let state = binding::attach_thread();
+        if !thread.is_null() {
+            // SAFETY: the caller's variable; the state is the calling thread's or one that fails
+            // every check.
+            unsafe { *thread = state.cast() };
+        }
         opened.into()
+    })
+}
+
+/// Opens a scope with this name, looked up each time. `hodo_close` closes it.
+///
+/// # Safety
+/// `name` ends in a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hodo_open_named(name: *const c_char) -> Scope {
+    // SAFETY: by the contract.
+    unsafe { open_named(name, 0, 0) }
+}
+
+/// Opens a scope with this name and an index.
+///
+/// # Safety
+/// As for `hodo_open_named`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hodo_open_indexed(name: *const c_char, index: i64) -> Scope {
+    // SAFETY: by the contract.
+    unsafe { open_named(name, HODO_FLAG_INDEX, index) }
+}
+
+unsafe fn open_named(name: *const c_char, flags: u16, index: i64) -> Scope {
+    guarded(Opened::INERT.into(), || {
+        if !is_on() {
+            return Opened::INERT.into();
+        }
+        // SAFETY: by the contract of the callers.
+        unsafe {
+            let name = intern(bytes(name));
+            hodo_open(std::ptr::null_mut(), hodo_head(name, flags), index)
+        }
     })
 }
 
@@ -81,22 +166,22 @@ unsafe fn open_slowly(thread: *mut ThreadState, head: u64, index: i64) -> Scope 
 /// # Safety
 /// As for `hodo_open`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_close(thread: *mut ThreadState, scope: Scope) {
+pub unsafe extern "C" fn hodo_close(thread: *mut *mut ThreadState, scope: Scope) {
     // SAFETY: by the contract; a slot that is not the innermost is left alone.
     unsafe {
-        let state = *thread;
-        if state.is_null() || !Thread::close(state, scope.slot) {
-            close_slowly(scope, false);
+        let state = state(thread);
+        if state.is_null() || !Thread::close(state, scope.slot.cast()) {
+            close_slowly(scope);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn close_slowly(scope: Scope, failed: bool) {
+fn close_slowly(scope: Scope) {
     guarded((), || {
-        if let Some(table) = table().filter(|_| scope.slot != INERT) {
-            (table.close)(scope.slot, scope.id, failed);
+        if let Some(table) = table().filter(|_| scope.slot != INERT.cast()) {
+            (table.close)(scope.slot.cast(), scope.id, false);
         }
     });
 }
@@ -104,9 +189,10 @@ fn close_slowly(scope: Scope, failed: bool) {
 /// Marks an open scope as failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn hodo_fail(scope: Scope) {
+    let recorded = scope.slot != INERT.cast() && scope.slot != DROPPED.cast();
     guarded((), || {
-        if let Some(table) = table().filter(|_| scope.slot != INERT && scope.slot != DROPPED) {
-            (table.fail)(scope.slot, scope.id);
+        if let Some(table) = table().filter(|_| recorded) {
+            (table.fail)(scope.slot.cast(), scope.id);
         }
     });
 }
@@ -115,36 +201,114 @@ pub extern "C" fn hodo_fail(scope: Scope) {
 #[unsafe(no_mangle)]
 pub extern "C" fn hodo_cancel(scope: Scope) {
     guarded((), || {
-        if let Some(table) = table().filter(|_| scope.slot != INERT) {
-            (table.cancel)(scope.slot, scope.id);
+        if let Some(table) = table().filter(|_| scope.slot != INERT.cast()) {
+            (table.cancel)(scope.slot.cast(), scope.id);
         }
     });
 }
 
-/// Sets attributes of an open scope.
+/// Sets attributes of an open scope. Two have a meaning: `tag` is shown next to the name, and a
+/// scope with `error` counts as failed.
 ///
 /// # Safety
-/// `values` points at `count` values, whose texts are UTF-8.
+/// As for `hodo_open`; `values` points at `count` values.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_set(scope: Scope, values: *const Raw, count: usize) {
+pub unsafe extern "C" fn hodo_set(
+    thread: *mut *mut ThreadState,
+    scope: Scope,
+    values: *const Value,
+    count: usize,
+) {
+    if scope.id == 0 || count == 0 || values.is_null() {
+        return;
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        let values = std::slice::from_raw_parts(values, count);
+        if !set_quickly(state(thread), scope, values) {
+            set_slowly(scope, values);
+        }
+    }
+}
+
+/// Sets a few numbers of the innermost scope, with one record; false when it must be done slowly.
+///
+/// # Safety
+/// As for `hodo_open`.
+#[inline(always)]
+unsafe fn set_quickly(state: *mut Thread, scope: Scope, values: &[Value]) -> bool {
+    let few = values.len() <= AttrsRecord::CAPACITY && !state.is_null();
+    if !few || values.iter().any(Value::is_text) {
+        return false;
+    }
+    let mut pairs = [(0, 0, 0); AttrsRecord::CAPACITY];
+    for (pair, value) in pairs.iter_mut().zip(values) {
+        *pair = (value.key, value.code as u16, value.word);
+    }
+    let unit = AttrsRecord::unit(SpanId(scope.id), &pairs[..values.len()]);
+    // SAFETY: by the contract; a slot that is not the innermost is left alone.
+    unsafe { Thread::set(state, scope.slot.cast(), unit) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn set_slowly(scope: Scope, values: &[Value]) {
     guarded((), || {
-        if let Some(table) = table().filter(|_| scope.id != 0 && count > 0) {
-            // SAFETY: by the contract.
-            unsafe { (table.set)(scope.slot, scope.id, values, count) };
+        let Some(table) = table() else { return };
+        for value in values {
+            // SAFETY: by the contract of `hodo_set`.
+            unsafe {
+                value.with_raw(|raw| (table.set)(scope.slot.cast(), scope.id, raw, 1));
+            }
         }
     });
 }
 
-/// Makes a mark in the innermost scope of the calling thread.
+/// Makes a mark in the innermost scope of the calling thread: a point of a series, or with
+/// `summary` the one value that stands for the scope.
 ///
 /// # Safety
-/// `value` points at a value, whose text is UTF-8; its key is the mark's name.
+/// As for `hodo_open`; `value` points at a value, whose key is the mark's name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_mark(value: *const Raw, summary: bool) {
+pub unsafe extern "C" fn hodo_mark(
+    thread: *mut *mut ThreadState,
+    value: *const Value,
+    summary: bool,
+) {
+    if value.is_null() || !is_on() {
+        return;
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        let state = state(thread);
+        let value = &*value;
+        if state.is_null() || value.is_text() || !mark_quickly(state, value, summary) {
+            mark_slowly(thread, value, summary);
+        }
+    }
+}
+
+/// # Safety
+/// As for `hodo_open`; the state is not null.
+#[inline(always)]
+unsafe fn mark_quickly(state: *mut Thread, value: &Value, summary: bool) -> bool {
+    let flags = value.code as u16 | if summary { MarkRecord::SUMMARY } else { 0 };
+    let head = Head { kind: Kind::Mark as u8, units: 1, flags, name: value.key };
+    // SAFETY: by the contract.
+    unsafe { Thread::mark(state, head.word(), value.word) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn mark_slowly(thread: *mut *mut ThreadState, value: &Value, summary: bool) {
     guarded((), || {
-        if let Some(table) = table().filter(|_| is_on()) {
-            // SAFETY: by the contract.
-            unsafe { (table.mark)((*value).key, value, summary) };
+        let Some(table) = table() else { return };
+        // SAFETY: by the contract of `hodo_mark`; as in `open_slowly`.
+        unsafe {
+            value.with_raw(|raw| (table.mark)(value.key, raw, summary));
+            if !thread.is_null() {
+                *thread = binding::attach_thread().cast();
+            }
         }
     });
 }
@@ -154,67 +318,13 @@ pub unsafe extern "C" fn hodo_mark(value: *const Raw, summary: bool) {
 /// # Safety
 /// `text` points at 33 bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_id(id: u64, text: *mut u8) {
+pub unsafe extern "C" fn hodo_id(id: u64, text: *mut c_char) {
     guarded((), || {
         let digits = binding::scope_id(id).map_or_else(String::new, |id| id.to_string());
         // SAFETY: by the contract; the text is 32 bytes or none.
         unsafe {
-            text.copy_from_nonoverlapping(digits.as_ptr(), digits.len());
+            text.cast::<u8>().copy_from_nonoverlapping(digits.as_ptr(), digits.len());
             *text.add(digits.len()) = 0;
-        }
-    });
-}
-
-/// Begins a scope that belongs to no thread, under the calling thread's current one.
-#[unsafe(no_mangle)]
-pub extern "C" fn hodo_begin(name: u32, flags: u16, index: i64) -> Begun {
-    guarded(Begun::INERT, || {
-        table().filter(|_| is_on()).map_or(Begun::INERT, |table| (table.begin)(name, flags, index))
-    })
-}
-
-/// Ends a begun scope, on any thread; a second time does nothing and is counted.
-#[unsafe(no_mangle)]
-pub extern "C" fn hodo_end(begun: Begun, flags: u16) {
-    guarded((), || {
-        if let Some(table) = table().filter(|_| begun.id != 0) {
-            (table.end)(begun, flags);
-        }
-    });
-}
-
-/// Sets attributes of a begun scope.
-///
-/// # Safety
-/// As for `hodo_set`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hodo_set_begun(begun: Begun, values: *const Raw, count: usize) {
-    // SAFETY: by the contract.
-    unsafe { hodo_set(Scope { slot: begun.slot, id: begun.id }, values, count) };
-}
-
-/// The calling thread's current scope, to be attached on another.
-#[unsafe(no_mangle)]
-pub extern "C" fn hodo_current() -> Begun {
-    guarded(Begun::INERT, || {
-        table().filter(|_| is_on()).map_or(Begun::INERT, |table| (table.link)())
-    })
-}
-
-/// Makes a scope current on the calling thread, until `hodo_detach`.
-#[unsafe(no_mangle)]
-pub extern "C" fn hodo_attach(begun: Begun) -> Entered {
-    guarded(Entered::INERT, || {
-        table().filter(|_| is_on()).map_or(Entered::INERT, |table| (table.enter)(begun))
-    })
-}
-
-/// Undoes `hodo_attach`, on the same thread.
-#[unsafe(no_mangle)]
-pub extern "C" fn hodo_detach(entered: Entered) {
-    guarded((), || {
-        if let Some(table) = table() {
-            (table.leave)(entered);
         }
     });
 }

@@ -1,0 +1,88 @@
+// Starting, flushing and stopping the recorder.
+#ifndef HODO_CONTROL_HPP
+#define HODO_CONTROL_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "detail/names.hpp"
+
+namespace hodo {
+inline namespace v1 {
+
+// Options of init(). What is not said is as the HODO_* variables say, else the default.
+struct Options {
+  const char* app = nullptr;             // name of the program in reports
+  const char* dir = nullptr;             // folder that runs are kept in; .hodo
+  const char* run = nullptr;             // a run to join; a new one
+  bool disabled = false;                 // records nothing
+  std::uint32_t max_depth = 0;           // deepest nesting that is recorded; 64
+  std::uint64_t memory_bytes = 0;        // for records not yet on disk; 64 MiB
+  std::uint64_t spool_bytes = 0;         // most that is kept on disk; 4 GiB
+  std::chrono::milliseconds flush_interval{0};  // how long records may wait in memory; a second
+  bool keep_run_private = false;         // child processes do not join the run
+};
+
+enum class Started {
+  on = 0,
+  degraded = 1,  // on, but something does not work as it should: reason() says what
+  off = 2,       // reason() says why
+  already = 3,   // someone else in this process had started it
+};
+
+enum class Flushed { done = 0, timed_out = 1, failed = 2, off = 3 };
+
+using Health = hodo_health;
+
+// Starts recording. Never fails the program: what does not work is in the result, in reason() and
+// in health().
+inline Started init(const Options& options = {}) noexcept {
+  const hodo_options raw = {
+      sizeof(hodo_options),
+      options.app,
+      options.dir,
+      options.run,
+      options.disabled ? 1u : 0u,
+      options.max_depth,
+      options.memory_bytes,
+      options.spool_bytes,
+      static_cast<std::uint64_t>(options.flush_interval.count()),
+      options.keep_run_private ? 1u : 0u,
+  };
+  return static_cast<Started>(detail::table()->init(&raw));
+}
+
+// Why the last init() was not a plain success; empty when it was.
+inline std::string reason() {
+  std::string text(detail::table()->reason(nullptr, 0) + 1, '\0');
+  detail::table()->reason(&text[0], text.size());
+  text.pop_back();
+  return text;
+}
+
+// Whether scopes are being recorded.
+inline bool is_on() noexcept { return detail::is_on(); }
+
+// Waits until what was recorded so far is on disk.
+inline Flushed flush(std::chrono::milliseconds timeout = std::chrono::seconds(10)) noexcept {
+  return static_cast<Flushed>(
+      detail::table()->flush(static_cast<std::uint64_t>(timeout.count())));
+}
+
+// Stops recording and closes the run. Quick, and optional: a process that ends any other way leaves
+// a readable run too.
+inline Flushed shutdown() noexcept { return static_cast<Flushed>(detail::table()->shutdown()); }
+
+// What the recorder did: the run's folder, counts, losses.
+inline Health health() noexcept {
+  Health health{};
+  health.struct_size = sizeof health;
+  detail::table()->get_health(&health);
+  return health;
+}
+
+}  // namespace v1
+}  // namespace hodo
+
+#endif  // HODO_CONTROL_HPP

@@ -1,0 +1,32 @@
+// The recorder of a program that is built with HODO_DISABLE.
+#ifndef HODO_DETAIL_DISABLED_HPP
+#define HODO_DETAIL_DISABLED_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "absent.hpp"
+
+namespace hodo {
+inline namespace v1 {
+namespace detail {
+
+[[gnu::visibility("hidden")]] inline thread_local hodo_thread* thread_state = nullptr;
+
+constexpr const hodo_api_table* table() noexcept { return &absent; }
+constexpr bool is_on() noexcept { return false; }
+constexpr std::uint32_t name_id(std::string_view) noexcept { return 0; }
+
+// A place where a text is used.
+class Site {
+ public:
+  explicit constexpr Site(const char*) noexcept {}
+  constexpr std::uint64_t head() const noexcept { return 0; }
+  constexpr std::uint32_t id() const noexcept { return 0; }
+};
+
+}  // namespace detail
+}  // namespace v1
+}  // namespace hodo
+
+#endif  // HODO_DETAIL_DISABLED_HPP
