@@ -22,7 +22,7 @@ def decorate(template: _hodo.Scope, function: Function) -> Function:
     """``function`` with every call inside a scope as ``template`` describes it."""
     inner = inspect.unwrap(function) if callable(function) else function
     if isinstance(function, (classmethod, staticmethod)):
-        return type(function)(decorate(template, function.__func__))  # type: ignore[return-value]
+        return type(function)(decorate(template, function.__func__))
     if inspect.isasyncgenfunction(inner):
         wrapped = _async_generator(template, function)
     elif inspect.iscoroutinefunction(inner):

@@ -92,6 +92,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
         return Err(PyErr::fetch(py));
     }
     probe::run(py);
+    module.add_class::<handles::Attach>()?;
     module.add_class::<handles::Begin>()?;
     module.add_class::<handles::Link>()?;
     module.add_class::<handles::Steps>()?;
@@ -116,5 +117,6 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::health, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
     module.add_function(wrap_pyfunction!(read::read_run, module)?)?;
-    Ok(())
+    // A private module: what the package offers is its own list.
+    module.as_any().delattr("__all__")
 }
