@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -26,11 +27,12 @@ def scope_row(expression: str, names: dict[str, Any], name: str, keeps: str, **m
 
 def started() -> Any:
     """hodo, recording into a folder that goes with the process."""
+    folder = tempfile.mkdtemp(prefix="hodo-bench-")
+    # Registered before hodo's own, so it runs after it.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     import hodo
 
-    folder = tempfile.TemporaryDirectory(prefix="hodo-bench-")
-    hodo.init(app="bench", dir=folder.name)
-    hodo._bench_folder = folder  # type: ignore[attr-defined]
+    hodo.init(app="bench", dir=folder)
     return hodo
 
 

@@ -181,7 +181,7 @@ def counted(python: str, floor: Path, row: str, cycles: int) -> int:
         command += ["count", row, str(cycles)]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(f"not counted: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+            raise RuntimeError(f"not counted: exit status {done.returncode}")
         for line in Path(folder, "out-01").read_text().splitlines():
             if line.startswith("totals:"):
                 return int(line.split()[1])
