@@ -83,3 +83,12 @@ def test_moving_over(tmp_path: Path, number: int, tree: str) -> None:
 def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text()):
         assert (DOCS / target).exists(), target
+
+
+def test_the_reference_is_what_the_docstrings_say() -> None:
+    import subprocess
+    import sys
+
+    script = Path(__file__).parents[1] / "build" / "reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

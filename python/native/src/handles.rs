@@ -25,13 +25,16 @@ unsafe impl Send for Begin {}
 // SAFETY: as above.
 unsafe impl Sync for Begin {}
 
-/// Begin a scope under the current one. It does not become current, and may end on another thread.
+/// Begin a scope under the current one; `end()` ends it, on any thread.
+///
+/// For what is not lexical: a copy that a callback finishes, a request that another thread answers.
+/// It does not become current; `attach` makes it so for a while.
 #[pyfunction]
-#[pyo3(signature = (name, index=None, /, **attrs))]
+#[pyo3(signature = (name, index=None, **attrs))]
 pub fn begin(
     py: Python<'_>,
     name: &Bound<'_, PyAny>,
-    index: Option<i64>,
+    index: Option<&Bound<'_, PyAny>>,
     attrs: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Begin> {
     let text: Bound<'_, PyString> = match name.cast_exact::<PyString>() {
@@ -39,9 +42,16 @@ pub fn begin(
         // SAFETY: the lock is held.
         Err(_) => PyString::new(py, &unsafe { values::shown(name.as_ptr()) }),
     };
-    let (begun, start) = start(&text, 0, index);
+    // An index that is none is an attribute of that name, as with `scope`.
+    let number = index.and_then(|index| index.extract::<i64>().ok());
+    let (begun, start) = start(&text, 0, number);
     let ended = false.into();
-    let begin = Begin { begun, start, name: text.unbind(), index, ended };
+    let begin = Begin { begun, start, name: text.unbind(), index: number, ended };
+    if let Some(index) = index.filter(|_| number.is_none()) {
+        let odd = PyDict::new(py);
+        odd.set_item("index", index)?;
+        begin.set_all(&odd);
+    }
     if let Some(attrs) = attrs {
         begin.set_all(attrs);
     }
@@ -227,7 +237,9 @@ impl Attach {
     }
 }
 
-/// Make a scope that was opened or begun elsewhere the parent of what is opened here.
+/// Make a scope that was opened or begun elsewhere the parent of what is opened here, in a `with`.
+///
+/// Takes what `scope()`, `begin()` or `current()` returned, also on another thread.
 #[pyfunction]
 pub fn attach(handle: &Bound<'_, PyAny>) -> PyResult<Attach> {
     link(handle).map(Attach::to)

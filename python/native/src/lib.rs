@@ -27,28 +27,52 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use scope_type::fast;
+use std::ffi::CStr;
 
 static FUNCTIONS: Gil<[ffi::PyMethodDef; 3]> = Gil::new([
-    fast(
-        c"scope",
-        scope::scope,
-        c"scope(name, index=None, *, tag=None, repeat=None, warmup=0, **attrs)\n--\n\nA named region of code: for `with`, `async with`, as a decorator, and as a benchmark loop.",
-    ),
-    fast(
-        c"mark",
-        mark::mark,
-        c"mark(name, value, kind='point', **attrs)\n--\n\nAttach a value to the innermost open scope.",
-    ),
+    fast(c"scope", scope::scope, SCOPE),
+    fast(c"mark", mark::mark, MARK),
     ffi::PyMethodDef::zeroed(),
 ]);
 
-/// An iterable that records every item as a scope `epoch`.
+const SCOPE: &CStr = c"scope(name, index=None, *, tag=None, repeat=None, warmup=0, **attrs)
+--
+
+A named region of code, recorded each time it runs.
+
+With `with` or `async with` it gives a handle that has `id`, `name`, `index`, `start_ns`, `set(**attrs)`
+and `mark(name, value)`. An exception passes through, and the scope is recorded as failed by it.
+As a decorator, `@scope` or `@scope(\"name\", k=v)`, it takes functions, methods, coroutines and generators.
+With `repeat` it is a benchmark loop: `for i in scope(\"matmul\", repeat=10, warmup=3)` gives the warm-up
+passes -3 to -1, then 0 to 9, each of which is timed.
+
+index: which one of many, such as the step.
+tag: a word shown next to the name.
+attrs: numbers, truths, texts, or anything; what is none of these is kept as JSON or text.";
+
+const MARK: &CStr = c"mark(name, value, kind='point', **attrs)
+--
+
+Attach a value to the innermost open scope.
+
+value: an int, float, bool or str, or a scalar of numpy, torch or jax. A tensor on a GPU is fetched, which waits
+for it. Anything else is stored as text and counted in `health()[\"values_as_text\"]`.
+kind: \"point\", one of a series, or \"summary\", the value of the whole scope.";
+
+/// Record every item of `items` as a scope `epoch` with its index, from 0.
+///
+/// Keeps `len()` and the attributes of `items`. The scope of an item is open while the body of the
+/// loop runs, and is closed by `break` and by exceptions.
 #[pyfunction]
 fn epochs<'py>(items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     looped(items, false)
 }
 
-/// An iterable that records every item as a scope `batch`, and the wait for it as `data_wait`.
+/// Record every item of `items` as a scope `batch` with its index, from 0; the time spent waiting for
+/// the item is its child `data_wait`.
+///
+/// Keeps `len()` and the attributes of `items`, such as a DataLoader's `dataset`. The scope of an item
+/// is open while the body of the loop runs, and is closed by `break` and by exceptions.
 #[pyfunction]
 fn batches<'py>(items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     looped(items, true)
