@@ -12,12 +12,16 @@ mod here;
 mod loops;
 mod mark;
 mod names;
+mod nodes;
 mod numbers;
+mod on_thread;
 mod probe;
 mod read;
 mod record;
 mod runtime;
 mod scope;
+mod scope_new;
+mod scope_open;
 mod scope_type;
 mod stack;
 mod values;
@@ -30,7 +34,7 @@ use scope_type::fast;
 use std::ffi::CStr;
 
 static FUNCTIONS: Gil<[ffi::PyMethodDef; 3]> = Gil::new([
-    fast(c"scope", scope::scope, SCOPE),
+    fast(c"scope", scope_new::scope, SCOPE),
     fast(c"mark", mark::mark, MARK),
     ffi::PyMethodDef::zeroed(),
 ]);

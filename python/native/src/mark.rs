@@ -88,7 +88,7 @@ unsafe fn understand(
             }
         }
         let (Some(name), Some(value), true) = (name, value, count <= 3) else {
-            crate::scope::raise_type("mark() takes a name, a value and a kind");
+            crate::scope_new::raise_type("mark() takes a name, a value and a kind");
             return None;
         };
         let summary = kind.is_some_and(|kind| values::shown(kind) == "summary");

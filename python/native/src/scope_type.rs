@@ -2,7 +2,9 @@
 
 use crate::api;
 use crate::gil::Gil;
-use crate::scope::{self, Scope, dealloc, enter, leave, raise_type};
+use crate::scope::{self, Scope, dealloc};
+use crate::scope_new::raise_type;
+use crate::scope_open::{enter, leave};
 use crate::{here, names, record, values};
 use hodo_record::binding::{self, Begun, INERT, table};
 use hodo_record::is_on;

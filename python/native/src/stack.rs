@@ -5,12 +5,12 @@
 
 use crate::api;
 use crate::gil::Gil;
+use crate::nodes::{self, MOST_NODES};
+use crate::on_thread::{ON_THREAD, give_up_left_behind, hold, installed, on_thread};
 use crate::probe::{CONTEXT_AT, VARS_AT, word};
 use hodo_record::binding::{Begun, Entered, Suspended, Thread, swap_entered, table};
 use pyo3::ffi::{self, PyObject};
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 #[repr(C)]
 pub struct Stack {
@@ -40,8 +40,6 @@ pub struct Stack {
     aside: *mut Suspended,
 }
 
-/// Levels that a table of variables can have, and one more.
-const MOST_NODES: usize = 9;
 /// Who holds a stack that records: the table of its context, its thread, and the place in `here`.
 const HOLDERS: u32 = 3;
 
@@ -83,63 +81,6 @@ pub unsafe fn prepare() -> Result<(), ()> {
         (*TYPE.get(), *VARIABLE.get(), *ON_DEATH.get()) = (made, variable, on_death);
         let failed = made.is_null() || variable.is_null() || on_death.is_null();
         if failed { Err(()) } else { Ok(()) }
-    }
-}
-
-std::thread_local! {
-    static ON_THREAD: OnThread = const { OnThread::new() };
-}
-
-/// The stacks of a thread, held: its own, and the one on top of it. Null for none.
-struct OnThread {
-    base: Cell<*mut Stack>,
-    top: Cell<*mut Stack>,
-    /// The thread's own count of `enter_new_scope`, while another context's is in its place.
-    base_numbers: Cell<u64>,
-}
-
-/// Stacks that ended threads held; the lock is not held where a thread ends.
-static LEFT_BEHIND: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
-impl OnThread {
-    const fn new() -> OnThread {
-        let none = std::ptr::null_mut();
-        OnThread { base: Cell::new(none), top: Cell::new(none), base_numbers: Cell::new(0) }
-    }
-}
-
-impl Drop for OnThread {
-    fn drop(&mut self) {
-        let Ok(mut left) = LEFT_BEHIND.lock() else { return };
-        let held = [self.base.get(), self.top.get()];
-        left.extend(held.iter().filter(|stack| !stack.is_null()).map(|&stack| stack as usize));
-    }
-}
-
-fn on_thread(which: impl Fn(&OnThread) -> &Cell<*mut Stack>) -> *mut Stack {
-    ON_THREAD.try_with(|held| which(held).get()).unwrap_or(std::ptr::null_mut())
-}
-
-fn installed() -> *mut Stack {
-    on_thread(|held| &held.top)
-}
-
-/// Puts a stack, or none, into one of the thread's places.
-unsafe fn hold(which: impl Fn(&OnThread) -> &Cell<*mut Stack>, stack: *mut Stack) {
-    // SAFETY: the lock is held; the place holds what it points at.
-    unsafe {
-        ffi::Py_XINCREF(stack.cast());
-        let before = ON_THREAD.try_with(|held| which(held).replace(stack));
-        ffi::Py_XDECREF(before.unwrap_or(stack).cast());
-    }
-}
-
-/// Gives up what ended threads held.
-unsafe fn give_up_left_behind() {
-    let left = LEFT_BEHIND.try_lock().map(|mut left| std::mem::take(&mut *left));
-    for stack in left.unwrap_or_default() {
-        // SAFETY: the lock is held; the thread that held it has ended.
-        unsafe { ffi::Py_DECREF(stack as *mut PyObject) };
     }
 }
 
@@ -328,7 +269,10 @@ unsafe fn own(stack: *mut Stack) -> bool {
         (*BY_OWNER.get()).get_or_insert_default().insert(owner as usize, stack);
         (*stack).vars = word(context as *const u8, VARS_AT) as *mut PyObject;
         ffi::Py_INCREF((*stack).vars);
-        note_nodes(stack);
+        // Where no way is found, the stack always counts as shared.
+        let (nodes, count) = nodes::way_to(stack.cast(), (*stack).vars);
+        (*stack).nodes = nodes;
+        (*stack).node_count = count as u8;
         true
     }
 }
@@ -360,79 +304,6 @@ pub unsafe fn renew(stack: *mut Stack) -> *mut Stack {
         }
         ffi::Py_DECREF(stack.cast());
         renewed
-    }
-}
-
-/// Notes which nodes of the table lead to the stack. None are noted where the way is not found, and
-/// the stack then always counts as shared.
-unsafe fn note_nodes(stack: *mut Stack) {
-    let mut search = Search { wanted: stack.cast(), nodes: [std::ptr::null_mut(); _], depth: 0 };
-    // SAFETY: the lock is held; the table is alive, and so are its nodes.
-    unsafe {
-        let found = search.visit_inside((*stack).vars);
-        (*stack).nodes = search.nodes;
-        (*stack).node_count = if found { search.depth as u8 } else { 0 };
-    }
-}
-
-/// A walk through the nodes of a table of variables.
-struct Search {
-    wanted: *mut PyObject,
-    nodes: [*mut PyObject; MOST_NODES],
-    depth: usize,
-}
-
-impl Search {
-    /// Whether what `object` holds leads to what is wanted.
-    unsafe fn visit_inside(&mut self, object: *mut PyObject) -> bool {
-        // SAFETY: the lock is held; an object of a type with this slot may be walked.
-        unsafe {
-            let slot = ffi::PyType_GetSlot(ffi::Py_TYPE(object), ffi::Py_tp_traverse);
-            if slot.is_null() {
-                return false;
-            }
-            let walk = std::mem::transmute::<*mut std::ffi::c_void, ffi::traverseproc>(slot);
-            walk(object, visit, std::ptr::from_mut(self).cast()) != 0
-        }
-    }
-}
-
-unsafe extern "C" fn visit(object: *mut PyObject, search: *mut std::ffi::c_void) -> i32 {
-    // SAFETY: `visit_inside` passes itself, and nothing else uses it meanwhile.
-    unsafe {
-        let search = &mut *search.cast::<Search>();
-        if object == search.wanted {
-            return 1;
-        }
-        let depth = search.depth;
-        if depth == MOST_NODES || !is_node(object) {
-            return 0;
-        }
-        search.nodes[depth] = object;
-        search.depth = depth + 1;
-        if search.visit_inside(object) {
-            return 1;
-        }
-        search.depth = depth;
-        0
-    }
-}
-
-/// Whether an object is a node of a table of variables, not a variable or its value.
-unsafe fn is_node(object: *mut PyObject) -> bool {
-    static KINDS: Gil<[*mut ffi::PyTypeObject; 3]> = Gil::new([std::ptr::null_mut(); 3]);
-    // SAFETY: the lock is held.
-    unsafe {
-        let kind = ffi::Py_TYPE(object);
-        let kinds = &mut *KINDS.get();
-        if kinds.contains(&kind) {
-            return true;
-        }
-        let is_one = crate::values::type_name(kind).starts_with("hamt_");
-        if is_one && let Some(place) = kinds.iter_mut().find(|place| place.is_null()) {
-            *place = kind;
-        }
-        is_one
     }
 }
 
