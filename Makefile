@@ -60,6 +60,10 @@ bench: ## Cost of a scope against the floor and the peers, pump and report figur
 bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty native context manager and the peers
 	@bash benches/python/run.sh "$(CACHE)" $(BENCH_ARGS)
 
+.PHONY: bench-cpp
+bench-cpp: $(CACHE)/venv/.ready ## Cost of a scope in C++ against Rust, two clock reads, Tracy and NVTX
+	@bash benches/cpp/run.sh "$(CACHE)" $(BENCH_ARGS)
+
 .PHONY: lint
 lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, licences and sources of dependencies
 	@cargo fmt --all --check

@@ -54,7 +54,7 @@ pub fn describe() -> String {
 }
 
 /// Writes everything out; how many of `expected` records did not reach the spool.
-fn drain(expected: u64) -> u64 {
+pub fn drain(expected: u64) -> u64 {
     let flushed = hodo::flush(Duration::from_secs(20));
     let health = hodo::health();
     let mut stored = lock(&STORED);

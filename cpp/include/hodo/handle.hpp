@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "detail/exceptions.hpp"
 #include "detail/names.hpp"
 #include "value.hpp"
 

@@ -18,6 +18,9 @@
 // Longest text in `hodo_health`, with its NUL.
 #define HODO_HEALTH_TEXT 512
 
+// Version of `hodo_thread` and `hodo_slot`: with another one only the functions may use them.
+#define HODO_LAYOUT 1
+
 // The scope has an index.
 #define HODO_FLAG_INDEX 1
 
@@ -50,9 +53,6 @@
 
 // A JSON document, as text.
 #define HODO_VALUE_JSON 17
-
-// A thread's state; nothing in it is for the caller.
-typedef struct hodo_thread hodo_thread;
 
 // Options of `hodo_init`. All zero but `struct_size` means: as the environment says, else the
 // defaults. Fields are only ever added at the end.
@@ -125,13 +125,64 @@ typedef struct hodo_health {
   char degraded[HODO_HEALTH_TEXT];
 } hodo_health;
 
+// An open scope, in memory that outlives the process. Its words stand where the record has them.
+typedef struct hodo_slot {
+  // `hodo_head`.
+  uint64_t head;
+  // Its id, stored last on opening, with release order; 0 while the slot is free.
+  uint64_t id;
+  // The parent's id.
+  uint64_t parent;
+  // Ticks when it opened.
+  uint64_t start;
+  // The parent's slot, or the next free one.
+  struct hodo_slot *up;
+  // The thread's CPU ticks when it opened.
+  uint64_t cpu;
+  // The index.
+  int64_t index;
+  // Ticks of recording work inside it so far.
+  uint64_t overhead;
+} hodo_slot;
+
 // A scope that was opened; nothing in it is for the caller.
 typedef struct hodo_scope {
   // Where it is kept; null when nothing is recorded.
-  void *slot;
+  struct hodo_slot *slot;
   // Its id; 0 when it is not recorded.
   uint64_t id;
 } hodo_scope;
+
+// A thread's state. Only the thread itself writes it, but for `fast` and `scope_cost`; more follows
+// that is not for headers.
+typedef struct hodo_thread {
+  // Non-zero while scopes may be opened without a call.
+  uint32_t fast;
+  // Scopes and contexts that are not recorded.
+  uint32_t unrecorded;
+  // The innermost open scope; one that is no scope when none is open.
+  struct hodo_slot *current;
+  // Slots to open scopes in, linked by `up`; null asks for a call.
+  struct hodo_slot *free;
+  // Id of the next scope.
+  uint64_t next_id;
+  // Where the next record of eight words goes.
+  uint64_t *cursor;
+  // Where records must stop; at it, a call is needed.
+  uint64_t *end;
+  // Records published, to be stored with release order.
+  uint32_t *published;
+  // A word that the kernel changes when the thread loses its CPU.
+  const uint64_t *watch;
+  // What it holds while CPU ticks are `offset` more than the counter's.
+  uint64_t armed;
+  // The counter from which on that no longer holds.
+  uint64_t until;
+  // See `armed`.
+  uint64_t offset;
+  // Ticks that one open and close cost.
+  uint64_t scope_cost;
+} hodo_thread;
 
 // A value of an attribute or a mark; made by `hodo_int` and its like.
 typedef struct hodo_value {
@@ -148,7 +199,7 @@ typedef struct hodo_value {
 // A scope that may end on another thread, or a reference to one; nothing in it is for the caller.
 typedef struct hodo_handle {
   // Where it is kept; null in a mere reference, and when nothing is recorded.
-  void *slot;
+  struct hodo_slot *slot;
   // Its id; 0 when it is not recorded.
   uint64_t id;
   // The recorder it belongs to.
@@ -169,6 +220,8 @@ typedef struct hodo_api_table {
   uint32_t version;
   // Bytes of its table.
   uint32_t size;
+  // `HODO_LAYOUT` of the library.
+  uint32_t layout;
   // Non-zero while a recorder is on; it may change at any time.
   const uint32_t *on;
   // `hodo_init`
@@ -189,6 +242,8 @@ typedef struct hodo_api_table {
   struct hodo_scope (*open)(struct hodo_thread **thread, uint64_t head, int64_t index);
   // `hodo_close`
   void (*close)(struct hodo_thread **thread, struct hodo_scope scope);
+  // `hodo_resync`
+  uint64_t (*resync)(struct hodo_thread *state, uint64_t now);
   // `hodo_fail`
   void (*fail)(struct hodo_scope scope);
   // `hodo_cancel`
@@ -315,6 +370,11 @@ struct hodo_scope hodo_open_indexed(const char *name, int64_t index);
 //
 // As for `hodo_open`.
 void hodo_close(struct hodo_thread **thread, struct hodo_scope scope);
+
+// The thread's CPU ticks at `now`, where what the state says of them no longer holds.
+//
+// `state` is the calling thread's.
+uint64_t hodo_resync(struct hodo_thread *state, uint64_t now);
 
 // Marks an open scope as failed.
 void hodo_fail(struct hodo_scope scope);

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "detail/exceptions.hpp"
 #include "detail/names.hpp"
 #include "value.hpp"
 
@@ -22,9 +21,8 @@ class Scope {
   // A scope that records nothing.
   Scope() noexcept = default;
 
-  explicit Scope(std::string_view name, Index index = no_index) noexcept {
-    if (detail::is_on()) open(detail::table()->head(detail::name_id(name), 0), index);
-  }
+  explicit Scope(std::string_view name, Index index = no_index) noexcept
+      : Scope(detail::is_on() ? detail::table()->head(detail::name_id(name), 0) : 0, index) {}
 
   Scope(std::string_view name, Index index,
         std::initializer_list<Attribute> attributes) noexcept
@@ -32,13 +30,12 @@ class Scope {
     set(attributes);
   }
 
-  explicit Scope(detail::Site& site) noexcept { open(site.head(), no_index); }
-  Scope(detail::Site& site, Index index) noexcept { open(site.head(), index); }
+  explicit Scope(detail::Site& site, Index index = no_index) noexcept
+      : Scope(site.head(), index) {}
 
   // A scope with flags, for the benchmark loops.
-  Scope(std::uint32_t name, std::uint16_t flags, Index index) noexcept {
-    if (name != 0) open(detail::table()->head(name, flags), index);
-  }
+  Scope(std::uint32_t name, std::uint16_t flags, Index index) noexcept
+      : Scope(name == 0 ? 0 : detail::table()->head(name, flags), index) {}
 
   Scope(Scope&& other) noexcept
       : scope_(std::exchange(other.scope_, hodo_scope{})), exceptions_(other.exceptions_) {}
@@ -53,13 +50,13 @@ class Scope {
   }
 
   ~Scope() {
-    if (scope_.slot != nullptr) close();
+    if (scope_.slot != nullptr) detail::close_scope(scope_, exceptions_);
   }
 
   // Closes it now.
   void end() noexcept {
     if (scope_.slot != nullptr) {
-      close();
+      detail::close_scope(scope_, exceptions_);
       scope_ = hodo_scope{};
     }
   }
@@ -69,13 +66,12 @@ class Scope {
   }
 
   void set(std::initializer_list<Attribute> attributes) noexcept {
-    set(attributes.begin(), attributes.size());
+    static_assert(sizeof(Attribute) == sizeof(hodo_value), "an attribute is its value");
+    if (attributes.size() != 0) set(&attributes.begin()->raw, attributes.size());
   }
 
-  void set(const Attribute* attributes, std::size_t count) noexcept {
-    static_assert(sizeof(Attribute) == sizeof(hodo_value), "an attribute is its value");
-    if (!is_recorded() || count == 0) return;
-    detail::table()->set(&detail::thread_state, scope_, &attributes->raw, count);
+  void set(const hodo_value* values, std::size_t count) noexcept {
+    if (is_recorded() && count != 0) detail::set_values(scope_, values, count);
   }
 
   // Marks it as failed.
@@ -107,17 +103,12 @@ class Scope {
   }
 
  private:
-  void open(std::uint64_t head, Index index) noexcept {
-    if (head == 0) return;
-    if (index.is_some) head |= std::uint64_t{HODO_FLAG_INDEX} << 16;
-    scope_ = detail::table()->open(&detail::thread_state, head, index.number);
-    exceptions_ = detail::exceptions_in_flight();
-  }
+  Scope(std::uint64_t head, Index index) noexcept
+      : scope_(head == 0 ? hodo_scope{} : detail::open_scope(head | flag_of(index), index.number)),
+        exceptions_(detail::exceptions_in_flight()) {}
 
-  void close() noexcept {
-    const hodo_api_table* const api = detail::table();
-    if (detail::exceptions_in_flight() > exceptions_) api->fail(scope_);
-    api->close(&detail::thread_state, scope_);
+  static constexpr std::uint64_t flag_of(Index index) noexcept {
+    return index.is_some ? std::uint64_t{HODO_FLAG_INDEX} << 16 : 0;
   }
 
   hodo_scope scope_ = {};
@@ -126,23 +117,36 @@ class Scope {
 
 namespace detail {
 
-// What HODO_SCOPE_F takes: an index, then attributes.
+// What HODO_SCOPE_F takes: an index, then up to eight attributes, each in braces.
 struct Fields {
+  using A = const Attribute&;
+
+  Fields(Index i) noexcept : index(i), count(0), values{} {}
+  Fields(Index i, A a) noexcept
+      : index(i), count(1), values{a.raw} {}
+  Fields(Index i, A a, A b) noexcept
+      : index(i), count(2), values{a.raw, b.raw} {}
+  Fields(Index i, A a, A b, A c) noexcept
+      : index(i), count(3), values{a.raw, b.raw, c.raw} {}
+  Fields(Index i, A a, A b, A c, A d) noexcept
+      : index(i), count(4), values{a.raw, b.raw, c.raw, d.raw} {}
+  Fields(Index i, A a, A b, A c, A d, A e) noexcept
+      : index(i), count(5), values{a.raw, b.raw, c.raw, d.raw, e.raw} {}
+  Fields(Index i, A a, A b, A c, A d, A e, A f) noexcept
+      : index(i), count(6), values{a.raw, b.raw, c.raw, d.raw, e.raw, f.raw} {}
+  Fields(Index i, A a, A b, A c, A d, A e, A f, A g) noexcept
+      : index(i), count(7), values{a.raw, b.raw, c.raw, d.raw, e.raw, f.raw, g.raw} {}
+  Fields(Index i, A a, A b, A c, A d, A e, A f, A g, A h) noexcept
+      : index(i), count(8), values{a.raw, b.raw, c.raw, d.raw, e.raw, f.raw, g.raw, h.raw} {}
+
   Index index;
-  Attribute a0{}, a1{}, a2{}, a3{}, a4{}, a5{}, a6{}, a7{};
+  std::size_t count;
+  hodo_value values[8];
 };
 
 inline Scope open_with(Site& site, const Fields& fields) noexcept {
   Scope scope(site, fields.index);
-  const Attribute* const all[] = {&fields.a0, &fields.a1, &fields.a2, &fields.a3,
-                                  &fields.a4, &fields.a5, &fields.a6, &fields.a7};
-  Attribute given[8];
-  std::size_t count = 0;
-  while (count < 8 && all[count]->raw.key != 0) {
-    given[count] = *all[count];
-    ++count;
-  }
-  scope.set(given, count);
+  scope.set(fields.values, fields.count);
   return scope;
 }
 
@@ -162,12 +166,12 @@ enum class Kind { point, summary };
 inline void mark(std::string_view name, const Value& value, Kind kind = Kind::point) noexcept {
   if (!detail::is_on()) return;
   const hodo_value raw = value.with_key(detail::name_id(name));
-  detail::table()->mark(&detail::thread_state, &raw, kind == Kind::summary);
+  detail::make_mark(raw, kind == Kind::summary);
 }
 
 inline void mark(detail::Site& site, const Value& value, Kind kind) noexcept {
   const hodo_value raw = value.with_key(site.id());
-  detail::table()->mark(&detail::thread_state, &raw, kind == Kind::summary);
+  detail::make_mark(raw, kind == Kind::summary);
 }
 
 // How deep this thread is: 1 outside of everything, one more in each scope and NewScope.

@@ -45,7 +45,8 @@ class Value {
 
   template <std::size_t N>
   Value(const char (&literal)[N]) noexcept : raw_{} {
-    const std::string_view text(literal, length_of(literal, N));
+    const std::string_view text =
+        literal[N - 1] == '\0' ? std::string_view(literal) : std::string_view(literal, N);
     if (text.size() > longest_name) {
       raw_ = of_text(HODO_VALUE_TEXT, text);
     } else {
@@ -92,7 +93,6 @@ class Value {
 // An attribute: {"rows", 32}. Two have a meaning: `tag` is shown next to the name, and a scope with
 // `error` counts as failed.
 struct Attribute {
-  Attribute() noexcept : raw{} {}
   Attribute(std::string_view key, const Value& value) noexcept
       : raw(value.with_key(detail::name_id(key))) {}
 

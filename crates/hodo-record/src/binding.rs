@@ -4,7 +4,6 @@
 //! that records, whichever it is.
 
 use crate::front::THREAD;
-use crate::thread::LAYOUT_VERSION;
 
 pub use crate::attr::{JSON, Raw, TEXT};
 pub use crate::clock::counter;
@@ -14,7 +13,7 @@ pub use crate::handle::Begun;
 pub use crate::numbers::swap_entered;
 pub use crate::rendezvous::{on_word, table};
 pub use crate::table::Table;
-pub use crate::thread::{DROPPED, INERT, Opened, Thread, span_head};
+pub use crate::thread::{DROPPED, INERT, LAYOUT_VERSION, Opened, Thread, span_head};
 pub use hodo_format::arena::Slot;
 pub use hodo_format::record::{AttrsRecord, Head, Kind, MarkRecord, SpanId, Unit, code};
 

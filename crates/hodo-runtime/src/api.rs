@@ -2,8 +2,9 @@
 
 use crate::handle::{Entered, Handle};
 use crate::health::{Health, hodo_get_health};
+use crate::layout::{HODO_LAYOUT, ThreadState};
 use crate::options::Options;
-use crate::scope::{Scope, ThreadState};
+use crate::scope::Scope;
 use crate::value::Value;
 use crate::{control, handle, scope};
 use std::ffi::c_char;
@@ -18,6 +19,8 @@ pub struct Api {
     pub version: u32,
     /// Bytes of its table.
     pub size: u32,
+    /// `HODO_LAYOUT` of the library.
+    pub layout: u32,
     /// Non-zero while a recorder is on; it may change at any time.
     pub on: *const u32,
     /// `hodo_init`
@@ -38,6 +41,8 @@ pub struct Api {
     pub open: unsafe extern "C" fn(thread: *mut *mut ThreadState, head: u64, index: i64) -> Scope,
     /// `hodo_close`
     pub close: unsafe extern "C" fn(thread: *mut *mut ThreadState, scope: Scope),
+    /// `hodo_resync`
+    pub resync: unsafe extern "C" fn(state: *mut ThreadState, now: u64) -> u64,
     /// `hodo_fail`
     pub fail: extern "C" fn(scope: Scope),
     /// `hodo_cancel`
@@ -90,6 +95,7 @@ fn table() -> Api {
     Api {
         version: HODO_API_VERSION,
         size: size_of::<Api>() as u32,
+        layout: HODO_LAYOUT,
         on: hodo_record::binding::on_word().cast(),
         init: control::hodo_init,
         reason: control::hodo_reason,
@@ -100,6 +106,7 @@ fn table() -> Api {
         head: scope::hodo_head,
         open: scope::hodo_open,
         close: scope::hodo_close,
+        resync: scope::hodo_resync,
         fail: scope::hodo_fail,
         cancel: scope::hodo_cancel,
         set: scope::hodo_set,

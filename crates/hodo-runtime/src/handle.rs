@@ -1,18 +1,18 @@
 //! Scopes that begin here and end anywhere, and parents on other threads.
 
 use crate::guarded;
+use crate::layout::SlotState;
 use crate::scope::{Scope, hodo_set};
 use crate::value::Value;
 use hodo_record::binding::{self, Begun, table};
 use hodo_record::is_on;
-use std::ffi::c_void;
 
 /// A scope that may end on another thread, or a reference to one; nothing in it is for the caller.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Handle {
     /// Where it is kept; null in a mere reference, and when nothing is recorded.
-    pub slot: *mut c_void,
+    pub slot: *mut SlotState,
     /// Its id; 0 when it is not recorded.
     pub id: u64,
     /// The recorder it belongs to.

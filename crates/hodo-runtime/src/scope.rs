@@ -4,19 +4,20 @@
 //! shared library costs more than everything else these functions do.
 
 use crate::guarded;
+use crate::layout::{SlotState, ThreadState};
 use crate::value::{Value, bytes};
 use hodo_record::binding::{
     self, AttrsRecord, DROPPED, Head, INERT, Kind, MarkRecord, Opened, SpanId, Thread, table,
 };
 use hodo_record::is_on;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
 /// A scope that was opened; nothing in it is for the caller.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Scope {
     /// Where it is kept; null when nothing is recorded.
-    pub slot: *mut c_void,
+    pub slot: *mut SlotState,
     /// Its id; 0 when it is not recorded.
     pub id: u64,
 }
@@ -26,12 +27,6 @@ impl From<Opened> for Scope {
     fn from(opened: Opened) -> Scope {
         Scope { slot: opened.slot.cast(), id: opened.id }
     }
-}
-
-/// A thread's state; nothing in it is for the caller.
-#[derive(Debug)]
-pub struct ThreadState {
-    _state: Thread,
 }
 
 /// The scope has an index.
@@ -184,6 +179,18 @@ fn close_slowly(scope: Scope) {
             (table.close)(scope.slot.cast(), scope.id, false);
         }
     });
+}
+
+/// The thread's CPU ticks at `now`, where what the state says of them no longer holds.
+///
+/// # Safety
+/// `state` is the calling thread's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hodo_resync(state: *mut ThreadState, now: u64) -> u64 {
+    guarded(now, || {
+        // SAFETY: by the contract.
+        table().map_or(now, |table| unsafe { (table.resync)(state.cast(), now) })
+    })
 }
 
 /// Marks an open scope as failed.

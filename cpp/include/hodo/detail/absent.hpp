@@ -42,6 +42,7 @@ inline void absent_health(hodo_health* health) noexcept {
 inline constexpr hodo_api_table absent = {
     HODO_API_VERSION,
     sizeof(hodo_api_table),
+    HODO_LAYOUT,
     &never_on,
     [](const hodo_options*) -> std::uint32_t { return 2; },
     absent_reason,
@@ -52,6 +53,7 @@ inline constexpr hodo_api_table absent = {
     [](std::uint32_t, std::uint16_t) -> std::uint64_t { return 0; },
     [](hodo_thread**, std::uint64_t, std::int64_t) { return hodo_scope{}; },
     [](hodo_thread**, hodo_scope) {},
+    [](hodo_thread*, std::uint64_t now) { return now; },
     [](hodo_scope) {},
     [](hodo_scope) {},
     [](hodo_thread**, hodo_scope, const hodo_value*, std::size_t) {},

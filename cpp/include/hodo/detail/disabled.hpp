@@ -11,8 +11,6 @@ namespace hodo {
 inline namespace v1 {
 namespace detail {
 
-[[gnu::visibility("hidden")]] inline thread_local hodo_thread* thread_state = nullptr;
-
 constexpr const hodo_api_table* table() noexcept { return &absent; }
 constexpr bool is_on() noexcept { return false; }
 constexpr std::uint32_t name_id(std::string_view) noexcept { return 0; }
@@ -24,6 +22,12 @@ class Site {
   constexpr std::uint64_t head() const noexcept { return 0; }
   constexpr std::uint32_t id() const noexcept { return 0; }
 };
+
+inline hodo_scope open_scope(std::uint64_t, std::int64_t) noexcept { return {}; }
+inline void close_scope(hodo_scope, int) noexcept {}
+inline void set_values(hodo_scope, const hodo_value*, std::size_t) noexcept {}
+inline void make_mark(const hodo_value&, bool) noexcept {}
+constexpr int exceptions_in_flight() noexcept { return 0; }
 
 }  // namespace detail
 }  // namespace v1

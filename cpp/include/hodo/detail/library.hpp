@@ -30,9 +30,6 @@ inline constexpr std::uint32_t not_looked_for = 1;
 [[gnu::visibility("hidden")]] inline std::atomic<const volatile std::uint32_t*> on_word{
     &not_looked_for};
 
-// The calling thread's state, which only the recorder writes.
-[[gnu::visibility("hidden")]] inline thread_local hodo_thread* thread_state = nullptr;
-
 #if defined(HODO_STATIC)
 
 inline const hodo_api_table* find_table() noexcept { return hodo_api(HODO_API_VERSION); }

@@ -14,7 +14,7 @@
 #include <new>
 #include <string_view>
 
-#include "library.hpp"
+#include "fast_path.hpp"
 
 namespace hodo {
 inline namespace v1 {

@@ -1,0 +1,9 @@
+// NVTX: a library of its own, so that one copy can find no tool and another a recording one.
+#include <cstdint>
+#include <nvtx3/nvtx3.hpp>
+
+extern "C" [[gnu::noinline]] void nvtx_ranges(std::uint64_t cycles) {
+  for (std::uint64_t i = 0; i < cycles; ++i) {
+    const nvtx3::scoped_range range{"x"};
+  }
+}
