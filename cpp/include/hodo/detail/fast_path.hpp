@@ -1,0 +1,150 @@
+// Opening and closing scopes: inlined on the state that the recorder shares with its callers where
+// that pays, by a call everywhere else.
+#ifndef HODO_DETAIL_FAST_PATH_HPP
+#define HODO_DETAIL_FAST_PATH_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "exceptions.hpp"
+#include "library.hpp"
+
+// nvcc takes the calls: not all of its versions know the intrinsic.
+#if defined(__x86_64__) && !defined(__CUDACC__)
+#include <x86intrin.h>
+#define HODO_INLINE_SCOPES 1
+#else
+#define HODO_INLINE_SCOPES 0
+#endif
+
+namespace hodo {
+inline namespace v1 {
+namespace detail {
+
+// What this program or library knows of the calling thread.
+struct ThreadLocal {
+  hodo_thread* inlined;        // its state, if its layout is the one of this header
+  hodo_thread* state;          // its state, which only the recorder's functions write
+  const unsigned* exceptions;  // see find_exceptions
+};
+
+[[gnu::visibility("hidden")]] inline thread_local ThreadLocal own = {nullptr, nullptr,
+                                                                     &no_exceptions};
+
+// Keeps what a call of the recorder's has put into `own.state`.
+inline void keep_state(const hodo_api_table* api) noexcept {
+  own.exceptions = find_exceptions();
+  own.inlined = HODO_INLINE_SCOPES && api->layout == HODO_LAYOUT ? own.state : nullptr;
+}
+
+[[gnu::noinline]] inline hodo_scope open_by_call(std::uint64_t head, std::int64_t index) noexcept {
+  const hodo_api_table* const api = table();
+  const hodo_scope scope = api->open(&own.state, head, index);
+  keep_state(api);
+  return scope;
+}
+
+[[gnu::noinline]] inline void close_by_call(hodo_scope scope, bool failed) noexcept {
+  const hodo_api_table* const api = table();
+  if (failed) api->fail(scope);
+  api->close(&own.state, scope);
+}
+
+// Exceptions of this thread that were thrown and not yet caught, as far as its scopes care.
+inline int exceptions_in_flight() noexcept { return static_cast<int>(*own.exceptions); }
+
+#if HODO_INLINE_SCOPES
+
+// Words that others read or write meanwhile.
+template <class Word>
+Word read_shared(const Word& word) noexcept {
+  return *static_cast<const volatile Word*>(&word);
+}
+
+template <class Word>
+void publish(Word& word, Word value) noexcept {
+  static_assert(sizeof(std::atomic<Word>) == sizeof(Word), "an atomic is its word");
+  reinterpret_cast<std::atomic<Word>&>(word).store(value, std::memory_order_release);
+}
+
+inline bool cpu_holds(const hodo_thread& thread, std::uint64_t now) noexcept {
+  return read_shared(*thread.watch) == thread.armed && now < thread.until;
+}
+
+inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
+  hodo_thread* const thread = own.inlined;
+  if (thread == nullptr) return open_by_call(head, index);
+  hodo_slot* const slot = thread->free;
+  if (slot == nullptr || read_shared(thread->fast) == 0) return open_by_call(head, index);
+  hodo_slot* const parent = thread->current;
+  const std::uint64_t id = thread->next_id;
+  thread->free = slot->up;
+  thread->current = slot;
+  thread->next_id = id + 1;
+  slot->head = head;
+  slot->parent = parent->id;
+  slot->up = parent;
+  slot->index = index;
+  slot->overhead = 0;
+  const std::uint64_t now = __rdtsc();
+  slot->start = now;
+  slot->cpu = cpu_holds(*thread, now) ? now + thread->offset : table()->resync(thread, now);
+  publish(slot->id, id);
+  return {slot, id};
+}
+
+// Out of line: a scope's place in the program then holds the opening and a call.
+[[gnu::noinline]] inline void close_scope(hodo_scope scope, int exceptions) noexcept {
+  hodo_thread* const thread = own.inlined;
+  hodo_slot* const slot = scope.slot;
+  const bool failed = exceptions_in_flight() > exceptions;
+  if (thread == nullptr || thread->current != slot || failed) return close_by_call(scope, failed);
+  const std::uint64_t now = __rdtsc();
+  std::uint64_t* const record = thread->cursor;
+  if (record == thread->end || !cpu_holds(*thread, now)) return close_by_call(scope, false);
+  record[0] = slot->head;
+  record[1] = slot->id;
+  record[2] = slot->parent;
+  record[3] = slot->start;
+  record[4] = now;
+  record[5] = now + thread->offset - slot->cpu;
+  record[6] = static_cast<std::uint64_t>(slot->index);
+  record[7] = slot->overhead;
+  thread->cursor = record + 8;
+  publish(*thread->published, *thread->published + 1);
+  hodo_slot* const parent = slot->up;
+  parent->overhead += slot->overhead + read_shared(thread->scope_cost);
+  thread->current = parent;
+  publish(slot->id, std::uint64_t{0});
+  slot->up = thread->free;
+  thread->free = slot;
+}
+
+#else
+
+inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
+  return open_by_call(head, index);
+}
+
+inline void close_scope(hodo_scope scope, int exceptions) noexcept {
+  close_by_call(scope, exceptions_in_flight() > exceptions);
+}
+
+#endif  // HODO_INLINE_SCOPES
+
+inline void set_values(hodo_scope scope, const hodo_value* values, std::size_t count) noexcept {
+  table()->set(&own.state, scope, values, count);
+}
+
+inline void make_mark(const hodo_value& value, bool summary) noexcept {
+  const hodo_api_table* const api = table();
+  api->mark(&own.state, &value, summary);
+  if (own.inlined == nullptr) keep_state(api);
+}
+
+}  // namespace detail
+}  // namespace v1
+}  // namespace hodo
+
+#endif  // HODO_DETAIL_FAST_PATH_HPP
