@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import hodo
+import hodo._bench
+import hodo._trace
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "python-reference.md"
 HEAD = """# Python reference

@@ -38,6 +38,8 @@ from hodo._hodo import (
     scope,
 )
 
+from hodo._later import bench, carry, child_env
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -71,37 +73,10 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hodo._bench import Statistics as Statistics
-    from hodo._bench import bench
-    from hodo._children import child_env
-    from hodo._decorate import carry
     from hodo._trace import Trace as Trace
     from hodo._trace import report, trace
-
-# Read when asked for: a program that only records pays for nothing else.
-_LATER = {
-    "bench": "hodo._bench",
-    "Statistics": "hodo._bench",
-    "carry": "hodo._decorate",
-    "child_env": "hodo._children",
-    "report": "hodo._trace",
-    "trace": "hodo._trace",
-    "Trace": "hodo._trace",
-}
-
-
-def __getattr__(name: str) -> object:
-    module = _LATER.get(name)
-    if module is None:
-        raise AttributeError(f"module 'hodo' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(module), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER])
+else:
+    from hodo._later import report, trace
 
 
 def load_ipython_extension(ipython: object) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import hodo
 from hodo import _hodo
 
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
@@ -100,12 +101,6 @@ def bench(
     name: str | None = None,
     show: bool = True,
 ) -> Any:
-    """Run ``function`` ``repeat`` times after ``warmup`` passes; record, print and return the times.
-
-    ``sync`` is called at the end of each pass, inside the measured time: give
-    ``torch.cuda.synchronize`` so that queued GPU work counts. With a name instead of a function it
-    is a loop: ``for i in hodo.bench("matmul", repeat=10): ...``.
-    """
     if not isinstance(repeat, int) or repeat < 1 or not isinstance(warmup, int) or warmup < 0:
         raise ValueError("bench() takes repeat >= 1 and warmup >= 0, both whole numbers")
     if isinstance(function, str):
@@ -163,3 +158,6 @@ def _time(ns: float) -> str:
         if abs(ns) >= size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns:.0f} ns"
+
+
+setattr(hodo, "Statistics", Statistics)

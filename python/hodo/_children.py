@@ -24,12 +24,7 @@ class Carrier:
 
 
 def child_env() -> dict[str, str]:
-    """Variables that make a program join this run, under the current scope.
-
-    ::
-
-        subprocess.run(command, env=os.environ | hodo.child_env())
-    """
+    """What :func:`hodo.child_env` returns."""
     run, parent = _hodo.child_variables()
     given = {"HODO_RUN": run, "HODO_PARENT": parent}
     return {key: value for key, value in given.items() if value is not None}

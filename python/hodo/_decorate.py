@@ -157,13 +157,6 @@ def _send(inner: Any, sent: Any) -> Any:
 
 
 def carry(function: Function) -> Function:
-    """``function``, to be run on another thread inside the scope that is current here.
-
-    ::
-
-        with hodo.scope("request"):
-            executor.submit(hodo.carry(work), item)
-    """
     link = _hodo.current()
 
     def carried(*args: Any, **kwargs: Any) -> Any:

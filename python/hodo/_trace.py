@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias, overload
 
+import hodo
 from hodo import _hodo
 
 Path: TypeAlias = "str | os.PathLike[str]"
@@ -125,20 +126,6 @@ def trace(
     scope: str | None = None,
     dir: Path | None = None,
 ) -> Any:
-    """What a run recorded, open scopes included.
-
-    run: a run's folder or the beginning of its id; this process's own run if left out, or with
-        ``dir`` the newest there.
-    format: ``"tree"``, a :class:`Trace` that prints and shows in notebooks; ``"dict"`` and
-        ``"json"``, all that ``hodo report --json`` prints; ``"df"``, ``"polars"`` and ``"arrow"``, a
-        row for each scope.
-    name: scopes whose name contains this, or fits it with ``*`` and ``?``, and what is inside them.
-    where: scopes with such attributes, and what is inside them: ``"variant=beam"``, ``"index>100"``,
-        several of these, or a dict of values.
-    last: of all these the last 100 (``100``), or those open in the last ten seconds (``"10s"``).
-    scope: a scope's id, and what is inside it.
-    dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
-    """
     if format not in _FORMATS:
         raise ValueError(f"format is one of {', '.join(_FORMATS)}, not {format!r}")
     read = Trace(_read(run, dir), _filters(name, where, last, scope))
@@ -158,7 +145,6 @@ def report(
     last: Last | None = None,
     dir: Path | None = None,
 ) -> Trace | None:
-    """Print what ``hodo report`` prints; in a notebook show it. The arguments are :func:`trace`'s."""
     read = Trace(_read(run, dir), _filters(name, where, last, None))
     if _in_notebook():
         read.dict()
@@ -238,3 +224,6 @@ def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return hasattr(shell, "kernel")
+
+
+setattr(hodo, "Trace", Trace)

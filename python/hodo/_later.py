@@ -1,0 +1,104 @@
+"""Functions whose modules are read when they are first called: a program that only records pays for
+nothing else. They are functions, not a ``__getattr__`` of the package: with one, the interpreter
+looks up ``hodo.scope`` the slow way, which costs a third of a scope.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from hodo._trace import Last, Path, Trace, Where
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def bench(
+    function: Callable[[], Any] | str,
+    repeat: int = 10,
+    warmup: int = 3,
+    *,
+    sync: Callable[[], Any] | None = None,
+    tag: str | None = None,
+    name: str | None = None,
+    show: bool = True,
+) -> Any:
+    """Run ``function`` ``repeat`` times after ``warmup`` passes; record, print and return the times.
+
+    ``sync`` is called at the end of each pass, inside the measured time: give
+    ``torch.cuda.synchronize`` so that queued GPU work counts. With a name instead of a function it
+    is a loop: ``for i in hodo.bench("matmul", repeat=10): ...``.
+    """
+    from hodo import _bench
+
+    return _bench.bench(function, repeat, warmup, sync=sync, tag=tag, name=name, show=show)
+
+
+def carry(function: Function) -> Function:
+    """``function``, to be run on another thread inside the scope that is current here.
+
+    ::
+
+        with hodo.scope("request"):
+            executor.submit(hodo.carry(work), item)
+    """
+    from hodo import _decorate
+
+    return _decorate.carry(function)
+
+
+def child_env() -> dict[str, str]:
+    """Variables that make a program join this run, under the current scope.
+
+    ::
+
+        subprocess.run(command, env=os.environ | hodo.child_env())
+    """
+    from hodo import _children
+
+    return _children.child_env()
+
+
+def trace(
+    run: Path | None = None,
+    format: str = "tree",
+    *,
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    scope: str | None = None,
+    dir: Path | None = None,
+) -> Any:
+    """What a run recorded, open scopes included.
+
+    run: a run's folder or the beginning of its id; this process's own run if left out, or with
+        ``dir`` the newest there.
+    format: ``"tree"``, a :class:`Trace` that prints and shows in notebooks; ``"dict"`` and
+        ``"json"``, all that ``hodo report --json`` prints; ``"df"``, ``"polars"`` and ``"arrow"``, a
+        row for each scope.
+    name: scopes whose name contains this, or fits it with ``*`` and ``?``, and what is inside them.
+    where: scopes with such attributes, and what is inside them: ``"variant=beam"``, ``"index>100"``,
+        several of these, or a dict of values.
+    last: of all these the last 100 (``100``), or those open in the last ten seconds (``"10s"``).
+    scope: a scope's id, and what is inside it.
+    dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
+    """
+    from hodo import _trace
+
+    return _trace.trace(run, format, name=name, where=where, last=last, scope=scope, dir=dir)
+
+
+def report(
+    run: Path | None = None,
+    *,
+    name: str | None = None,
+    where: Where | None = None,
+    last: Last | None = None,
+    dir: Path | None = None,
+) -> Trace | None:
+    """Print what ``hodo report`` prints; in a notebook show it. The arguments are :func:`trace`'s."""
+    from hodo import _trace
+
+    return _trace.report(run, name=name, where=where, last=last, dir=dir)
