@@ -28,7 +28,7 @@ build: ## Build the `hodo` command for daily use
 	@cargo build --locked --release -p hodo-cli
 
 .PHONY: test
-test: $(CACHE)/venv/.ready ## Everything that must hold: unit, documentation and whole-program tests
+test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## Everything that must hold: unit, documentation and whole-program tests
 	@cargo test --locked --workspace --doc --quiet
 	@cargo test --locked --quiet -p hodo --features tracing,log
 	@HODO_CPU=off cargo test --locked --quiet -p hodo --features tracing,log --test api
@@ -39,6 +39,7 @@ test: $(CACHE)/venv/.ready ## Everything that must hold: unit, documentation and
 	  cargo test --locked --workspace --no-fail-fast
 	fi
 	@bash scripts/python-tests.sh "$(CACHE)"
+	@bash cpp/tests/run.sh "$(CACHE)"
 
 .PHONY: wheel
 wheel: $(CACHE)/venv/.ready ## Build the Python wheel, with libhodo.so and the `hodo` command inside
@@ -47,6 +48,14 @@ wheel: $(CACHE)/venv/.ready ## Build the Python wheel, with libhodo.so and the `
 .PHONY: test-python
 test-python: $(CACHE)/venv/.ready ## The Python package from its wheel, on every CPython >= 3.11 there is (PYTEST_ARGS, HODO_PYTHONS)
 	@bash scripts/python-tests.sh "$(CACHE)" $(PYTEST_ARGS)
+
+.PHONY: install
+install: ## Install libhodo.so, libhodo.a, headers, CMake and pkg-config files and the `hodo` command (PREFIX=/usr/local)
+	@bash cpp/install.sh "$${PREFIX:-/usr/local}"
+
+.PHONY: test-cpp
+test-cpp: $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
+	@bash cpp/tests/run.sh "$(CACHE)"
 
 .PHONY: header
 header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runtime

@@ -41,14 +41,18 @@ const STARTED: &[Entry] = &[
     ("nvtx-tool", nvtx::with_tool),
 ];
 
+#[cfg(tracy)]
 fn tracy_in_cpp() -> Row {
-    let mut row = tracy::row();
-    #[cfg(tracy)]
-    {
-        row.name = "Tracy ZoneScopedN";
-        row.burst = Box::new(|cycles| measure::timed(cpp::tracy_burst, cycles));
+    Row {
+        name: "Tracy ZoneScopedN",
+        burst: Box::new(|cycles| measure::timed(cpp::tracy_burst, cycles)),
+        ..tracy::row()
     }
-    row
+}
+
+#[cfg(not(tracy))]
+fn tracy_in_cpp() -> Row {
+    tracy::row()
 }
 
 fn main() -> ExitCode {

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Tests of the C and C++ headers: run.sh CACHE [UNITTEST ARGUMENT...]
+# HODO_HEAVY=1 runs every way a program can end a hundred times.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cache=$1
+shift
+target=${CARGO_TARGET_DIR:-$PWD/target}
+export CARGO_TARGET_DIR=$target
+
+missing=()
+command -v cmake >/dev/null || missing+=(cmake)
+command -v clang++ >/dev/null || missing+=(clang)
+command -v pkg-config >/dev/null || missing+=(pkg-config)
+if [[ ${#missing[@]} -gt 0 ]]; then
+  if [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
+    apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
+  else
+    echo "test-cpp: without ${missing[*]}, what needs them is left out" >&2
+  fi
+fi
+
+bash cpp/header.sh "$cache/tools/bin/cbindgen" --check
+
+built=$(mktemp -d "${TMPDIR:-/tmp}/hodo-built.XXXXXX")
+trap 'rm -rf "$built"' EXIT
+make --no-print-directory install PREFIX="$built/prefix"
+export HODO_TEST_PREFIX=$built/prefix HODO_TEST_BUILT=$built
+ln -s prefix/lib/libhodo.so prefix/lib/libhodo.a prefix/bin/hodo "$built"
+export HODO_TEST_STATIC_LIBS="-ldl -lpthread -lm -lgcc_s"
+export PYTHONDONTWRITEBYTECODE=1
+python3 -m unittest discover --start-directory cpp/tests "$@"

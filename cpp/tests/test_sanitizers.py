@@ -1,0 +1,33 @@
+"""The programs of the other tests under the sanitizers."""
+
+from support import Case, compilers
+from test_features import TREE
+
+NO_REPORTS = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=66",
+    "UBSAN_OPTIONS": "halt_on_error=1:exitcode=66",
+    "TSAN_OPTIONS": "halt_on_error=1:exitcode=66",
+}
+SANITIZERS = ("address,undefined", "thread")
+
+
+class Sanitizers(Case):
+    def test_features(self) -> None:
+        for sanitizer in SANITIZERS:
+            with self.subTest(sanitizer=sanitizer):
+                program = self.build("features.cpp", "-O1", "-g", f"-fsanitize={sanitizer}")
+                self.run_well(program, **NO_REPORTS)
+                self.assertEqual(self.paths(), TREE)
+
+    def test_threads(self) -> None:
+        for compiler in compilers("c++"):
+            for sanitizer in SANITIZERS:
+                with self.subTest(compiler=compiler, sanitizer=sanitizer):
+                    program = self.build("threads.cpp", "-O1", "-g", f"-fsanitize={sanitizer}",
+                                         compiler=compiler)
+                    self.run_well(program, **NO_REPORTS)
+                    paths = self.paths()
+                    self.assertEqual(paths[("all", "step")], 4000)
+                    self.assertEqual(paths[("all", "handle")], 8)
+                    named = [n for path, n in paths.items() if path[:2] == ("all", "step")]
+                    self.assertEqual(sum(named), 8000)
