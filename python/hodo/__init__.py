@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from hodo._trace import report, trace
 else:
     from hodo._later import report, trace
+del TYPE_CHECKING
 
 
 def load_ipython_extension(ipython: object) -> None:

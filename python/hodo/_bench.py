@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import hodo
 from hodo import _hodo
+
+_now = time.perf_counter_ns
 
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 _T95 = (
@@ -22,16 +25,21 @@ _T95 = (
 def passes(scope: _hodo.Scope) -> Iterator[int]:
     """The passes of ``for i in hodo.scope(name, repeat=..., warmup=...)``."""
     repeat, warmup = scope._repeat or (0, 0)
+    for one in _scopes(scope, repeat, warmup):
+        with one:
+            yield one.index or 0
+
+
+def _scopes(scope: _hodo.Scope, repeat: int, warmup: int) -> Iterator[_hodo.Scope]:
+    """A scope for each pass, inside of one for the warm-up and one for what is measured."""
     if warmup:
         with _hodo.flagged(f"{scope.name} warm-up", _hodo.WARMUP, None, scope):
             for index in range(-warmup, 0):
-                with _hodo.flagged("iteration", _hodo.ITERATION | _hodo.WARMUP, index):
-                    yield index
+                yield _hodo.flagged("iteration", _hodo.ITERATION | _hodo.WARMUP, index)
     with _hodo.flagged(scope.name, _hodo.BENCH, scope.index, scope) as part:
         part.set(repeat=repeat, warmup=warmup)
         for index in range(repeat):
-            with _hodo.flagged("iteration", _hodo.ITERATION, index):
-                yield index
+            yield _hodo.flagged("iteration", _hodo.ITERATION, index)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Statistics:
         variance = math.fsum((sample - mean) ** 2 for sample in self.samples_ns) / (count - 1)
         t = _T95[count - 1] if count <= len(_T95) else 1.96 + 2.5 / (count - 1)
         half = t * math.sqrt(variance / count)
-        return (mean - half, mean + half)
+        return (max(0.0, mean - half), mean + half)
 
     def quantile_ns(self, q: float) -> float:
         """The time that a share ``q`` of the passes stays below, between passes linearly."""
@@ -82,11 +90,11 @@ class Statistics:
         return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
 
     def __str__(self) -> str:
-        low, high = self.ci95_ns
+        count, (low, high) = len(self.samples_ns), self.ci95_ns
+        within = f" (95 % between {_time(low)} and {_time(high)})" if count > 1 else ""
         return (
-            f"{self.name}: {len(self.samples_ns)} passes after {self.warmup} warm-up: "
-            f"median {_time(self.median_ns)}, mean {_time(self.mean_ns)} "
-            f"(95 % between {_time(low)} and {_time(high)}), "
+            f"{self.name}: {count} pass{'es' * (count != 1)} after {self.warmup} warm-up: "
+            f"median {_time(self.median_ns)}, mean {_time(self.mean_ns)}{within}, "
             f"min {_time(self.min_ns)}, p95 {_time(self.p95_ns)}"
         )
 
@@ -107,10 +115,11 @@ def bench(
         return _Loop(function, repeat, warmup, sync, tag, show)
     if not callable(function):
         raise TypeError("bench() takes a function to call, or the name of a loop")
+    if sync is not None and not callable(sync):
+        raise TypeError(f"sync is a function that waits for the work, not {sync!r}")
     title = name or getattr(function, "__qualname__", None) or type(function).__name__
     loop = _Loop(str(title), repeat, warmup, sync, tag, show)
-    for _ in loop:
-        function()
+    loop.run(function)
     return loop.statistics
 
 
@@ -133,20 +142,42 @@ class _Loop:
     def __len__(self) -> int:
         return self._repeat + self._warmup
 
+    def run(self, function: Callable[[], Any]) -> None:
+        """Calls ``function`` in every pass."""
+        with self._measuring() as (scopes, add):
+            for scope in scopes:
+                start = _now()
+                with scope:
+                    function()
+                    if self._sync is not None:
+                        self._sync()
+                add(scope, start)
+
     def __iter__(self) -> Iterator[int]:
+        with self._measuring() as (scopes, add):
+            for scope in scopes:
+                start = _now()
+                with scope:
+                    yield scope.index or 0
+                    if self._sync is not None:
+                        self._sync()
+                add(scope, start)
+
+    @contextmanager
+    def _measuring(self) -> Iterator[tuple[Iterator[_hodo.Scope], Callable[[_hodo.Scope, int], None]]]:
+        """The scopes of all passes, and what takes the time of one: what was recorded, if it was."""
         samples: list[int] = []
-        scope = _hodo.scope(self._name, repeat=self._repeat, warmup=self._warmup, tag=self._tag)
-        now = time.perf_counter_ns
+
+        def add(scope: _hodo.Scope, start: int) -> None:
+            if (scope.index or 0) >= 0:
+                samples.append(scope._took_ns or _now() - start)
+
+        template = _hodo.scope(self._name, tag=self._tag)
+        scopes = _scopes(template, self._repeat, self._warmup)
         try:
-            for index in passes(scope):
-                start = now()
-                yield index
-                if self._sync is not None:
-                    self._sync()
-                took = now() - start
-                if index >= 0:
-                    samples.append(took)
+            yield scopes, add
         finally:
+            scopes.close()  # type: ignore[attr-defined]
             if samples:
                 self.statistics = Statistics(self._name, tuple(samples), self._warmup)
         if self._show:

@@ -46,12 +46,20 @@ def join(run: str | None, parent: str | None) -> None:
 
 
 def prepare() -> None:
-    """Lets children of this process join."""
-    from multiprocessing import process
+    """Lets children of this process join, and clean up."""
+    from multiprocessing import process, util
 
     config = getattr(process.current_process(), "_config", None)
-    if isinstance(config, dict):
+    if isinstance(config, dict) and _KEY not in config:
         config[_KEY] = Carrier()
+        util.register_after_fork(config[_KEY], _in_forked_child)
+
+
+def _in_forked_child(_: Carrier) -> None:
+    """A child that multiprocessing forked ends by ``os._exit``, but runs its finalizers before."""
+    from multiprocessing import util
+
+    util.Finalize(None, _hodo.shutdown, exitpriority=-100)
 
 
 def share(run: str) -> None:

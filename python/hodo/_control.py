@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from hodo import _hodo
+
+# Type checkers take this for what `typing` calls so, whose import would cost milliseconds.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _log_is_set = False
 
@@ -33,7 +37,7 @@ def init(
 
     app: name of the program in reports; the script's name if not given.
     dir: folder that runs are kept in; ``.hodo`` if not given.
-    run: an existing run to join.
+    run: the folder of a run to join; it is made if there is none.
     enabled: False records nothing; every scope is then nearly free.
     max_depth: scopes nested deeper are counted, not recorded (64).
     flush_interval: seconds that records may wait in memory (1.0).
@@ -46,12 +50,14 @@ def init(
     _set_log()
     if gpu not in (None, "auto", "off"):
         _log().warning("gpu=%r is not captured by this version; scopes are", gpu)
+    if telemetry:
+        _log().warning("telemetry=%r is not captured by this version; scopes are", telemetry)
     state, reason = _hodo.start(
         _library(),
-        app=_bytes(app or os.environ.get("HODO_APP") or _script()),
-        dir=_bytes(dir),
-        run=_bytes(run),
-        enabled=enabled is None or bool(enabled),
+        app=_bytes(app or os.environ.get("HODO_APP") or _script(), "app"),
+        dir=_bytes(dir, "dir"),
+        run=_bytes(run, "run"),
+        enabled=_truth(enabled, "enabled"),
         max_depth=_number(max_depth, "max_depth"),
         memory_bytes=_number(memory_bytes, "memory_bytes"),
         spool_bytes=_number(max_bytes, "max_bytes"),
@@ -60,7 +66,7 @@ def init(
     )
     if state in ("on", "degraded") and share_run:
         _share()
-    if state == "off" and reason and enabled is not False and os.environ.get("HODO", "1") != "0":
+    if state == "off" and "switched off" not in reason:
         _log().warning("not recording: %s", reason)
     return str(state)
 
@@ -148,13 +154,21 @@ def _script() -> str | None:
     return os.path.splitext(name)[0] or "python"
 
 
-def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
+def _bytes(text: str | os.PathLike[str] | None, name: str) -> bytes | None:
     if text is None:
         return None
+    if not isinstance(text, (str, os.PathLike)):
+        raise TypeError(f"{name} is a text, not {text!r}")
     encoded = os.fsencode(os.fspath(text))
     if b"\0" in encoded:
-        raise ValueError("a name or a path cannot contain a NUL character")
+        raise ValueError(f"{name} cannot contain a NUL character")
     return encoded
+
+
+def _truth(value: bool | None, name: str) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise TypeError(f"{name} is True or False, not {value!r}")
+    return value is not False
 
 
 def _number(value: int | None, name: str) -> int:
@@ -168,7 +182,7 @@ def _number(value: int | None, name: str) -> int:
 def _milliseconds(seconds: float | None) -> int:
     if seconds is None:
         return 0
-    if not seconds > 0 or seconds > 86_400:
+    if not isinstance(seconds, (int, float)) or not 0 < seconds <= 86_400:
         raise ValueError(f"flush_interval is in seconds, above 0 and up to a day, not {seconds!r}")
     return max(1, round(seconds * 1000))
 
@@ -183,4 +197,7 @@ def _set_log() -> None:
     global _log_is_set
     if not _log_is_set:
         _log_is_set = True
+        import atexit
+
+        atexit.register(_hodo.log_no_more)
         _hodo.log_to(lambda message: _log().warning("%s", message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -145,7 +146,12 @@ def report(
     last: Last | None = None,
     dir: Path | None = None,
 ) -> Trace | None:
-    read = Trace(_read(run, dir), _filters(name, where, last, None))
+    try:
+        read = Trace(_read(run, dir), _filters(name, where, last, None))
+    except NothingRecorded as why:
+        # A program that ends with a report runs on where hodo is switched off.
+        logging.getLogger("hodo").warning("no report: %s", why)
+        return None
     if _in_notebook():
         read.dict()
         return read
@@ -179,15 +185,29 @@ def _read(run: Path | None, dir: Path | None) -> _hodo.Reading:
     return _hodo.read_run(dir or os.environ.get("HODO_DIR") or ".hodo", run)
 
 
+class NothingRecorded(RuntimeError):
+    """This process has no run that could be read."""
+
+
 def _own_run() -> str:
     _hodo.flush(10.0)
-    folder = _hodo.health()["run"]
+    health = _hodo.health()
+    folder = health["run"]
     if folder is None:
-        raise RuntimeError(
-            "this process records nothing: hodo is off. Call hodo.init() first, or say which run "
-            "to read: hodo.trace('.hodo/<run>'), or hodo.trace(dir='.hodo') for the newest"
-        )
+        raise NothingRecorded(f"this process records nothing: {_why_off()}")
+    if not os.path.isdir(folder):
+        raise NothingRecorded(f"this run is not on disk: {health['degraded'] or folder}")
     return str(folder)
+
+
+def _why_off() -> str:
+    switch = os.environ.get("HODO")
+    if switch in ("0", "off", "false", "no"):
+        return f"HODO={switch} switches hodo off"
+    return (
+        "hodo is off. Call hodo.init() first, or say which run to read: "
+        "hodo.trace('.hodo/<run>'), or hodo.trace(dir='.hodo') for the newest"
+    )
 
 
 def _filters(

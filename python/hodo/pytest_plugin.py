@@ -40,7 +40,11 @@ def hodo_bench(request: pytest.FixtureRequest) -> Callable[..., Statistics]:
     ) -> Statistics:
         call = functools.partial(function, *args, **kwargs)
         name = getattr(function, "__name__", None) or type(function).__name__
-        measured: Statistics = bench(call, repeat, warmup, sync=sync, name=name, show=False)
+        # One test, one row: cases of a parametrised one are not each other's repetitions.
+        case = getattr(getattr(request.node, "callspec", None), "id", None)
+        measured: Statistics = bench(
+            call, repeat, warmup, sync=sync, name=name, tag=case, show=False
+        )
         # With the test's report, so that it also comes from a worker process and into JUnit files.
         request.node.user_properties.append((_BENCH, str(measured)))
         return measured

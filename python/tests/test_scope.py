@@ -34,7 +34,7 @@ def attributes(dir: Path) -> dict[str, dict[str, Any]]:
     import json
     import subprocess
 
-    assert hodo.flush()
+    hodo.flush()
     command = [runs.PROGRAM, "export", "--to", "chrome", "--dir", dir]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     events = json.loads(done.stdout)["traceEvents"]
@@ -452,16 +452,21 @@ def test_health_has_the_documented_keys() -> None:
     assert not missing
 
 
-def test_texts_made_for_one_use_fill_no_table(run: Path) -> None:
+def test_texts_made_for_one_use_fill_no_table(tmp_path: Path) -> None:
+    code = """
+    import hodo
+    hodo.init()
     long = "a" * 3000
     for i in range(3000):
         with hodo.scope("x", request=f"request {i}", long=long):
             pass
-    assert hodo.flush()
-    strings = sum(len(p.read_bytes()) for p in run.glob("*/*/catalog.hodo"))
-    assert strings < 20_000, strings
-    args = attributes(run)["x"]
-    assert args["request"] == "request 2999" and args["long"] == long
+    """
+    # A process of its own: names outlive a recorder, and every run gets all of them.
+    runs.run(tmp_path, code)
+    strings = sum(len(p.read_bytes()) for p in tmp_path.glob("*/*/catalog.hodo"))
+    assert 0 < strings < 20_000, strings
+    args = attributes(tmp_path)["x"]
+    assert args["request"] == "request 2999" and args["long"] == "a" * 3000
 
 
 def test_a_loop_can_be_closed(run: Path) -> None:
@@ -476,3 +481,24 @@ def test_a_link_knows_the_scope(run: Path) -> None:
     assert hodo.current().id is None
     with hodo.scope("x") as s:
         assert hodo.current().id == s.id
+
+
+def test_a_scope_on_a_classmethod(run: Path) -> None:
+    class Thing:
+        @hodo.scope
+        @classmethod
+        def make(cls) -> "Thing":
+            return cls()
+
+    assert isinstance(Thing.make(), Thing)
+    assert {path[-1].rsplit(".", 1)[-1] for path in paths(run)} == {"make"}
+    assert hodo.current_scope_id() == 1
+
+
+def test_bench_prints_what_it_records(run: Path) -> None:
+    stats = hodo.bench(lambda: sum(range(200)), repeat=50, warmup=5, name="sum", show=False)
+    hodo.flush()
+    bench = runs.node(run, "sum")["bench"]
+    recorded = bench["min_ns"] if "min_ns" in bench else bench["durations"]["min_ns"]
+    # One clock read apart.
+    assert abs(stats.min_ns - recorded) < 1000

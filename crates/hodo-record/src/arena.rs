@@ -36,7 +36,7 @@ pub struct Arena {
     fresh: AtomicU32,
     /// Fresh slabs end here; lower once the arena was trimmed.
     end: AtomicU32,
-    reserve: u32,
+    reserve: AtomicU32,
     file: Mutex<Option<File>>,
     from_file: bool,
     anchors: Mutex<()>,
@@ -80,7 +80,7 @@ impl Arena {
             free: FreeList::default(),
             fresh: AtomicU32::new(1),
             end: AtomicU32::new(slabs),
-            reserve: slabs / 10,
+            reserve: AtomicU32::new(slabs / 10),
             from_file: file.is_some(),
             file: Mutex::new(file),
             anchors: Mutex::new(()),
@@ -139,7 +139,7 @@ impl Arena {
 
     /// Takes a free slab and prepares its header; the caller stores the kind when it is ready.
     pub fn take(&self, purpose: Purpose, thread: u32, first: u64) -> Option<u32> {
-        if purpose == Purpose::Ring && self.free() <= self.reserve {
+        if purpose == Purpose::Ring && self.free() <= self.reserve.load(Ordering::Relaxed) {
             return None;
         }
         let slab = self.free.take(|slab| &self.slab(slab).next).or_else(|| self.take_fresh())?;
@@ -204,6 +204,7 @@ impl Arena {
         const KEPT: u32 = 32;
         let end = (self.fresh.load(Ordering::Relaxed) + KEPT).min(self.slabs);
         self.end.store(end, Ordering::Relaxed);
+        self.reserve.store(0, Ordering::Relaxed);
         let (from, to) = (end as usize * SLAB_BYTES, self.bytes());
         let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         if let Some(file) = &*crate::lock(&self.file) {

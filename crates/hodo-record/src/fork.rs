@@ -98,7 +98,10 @@ extern "C" fn at_exit() {
     crate::guarded((), || {
         if let Some(process) = process::current() {
             process.flush(AT_MOST);
-            process.arena.trim();
+            // Threads that go on recording need the memory to the last moment.
+            if crate::lock(&process.live).len() <= 1 {
+                process.arena.trim();
+            }
         }
     });
 }

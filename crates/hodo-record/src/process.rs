@@ -68,7 +68,7 @@ pub enum Started {
 
 /// A forked child's share of its parent's memory: there may be many, most are short, and one that
 /// ends by `_exit` leaves its arena on disk.
-const CHILD_SHARE: usize = 8;
+const CHILD_SHARE: usize = 16;
 const CHILD_MIN_BYTES: usize = 4 << 20;
 
 /// Points at the running recorder; wiped in a forked child.

@@ -72,6 +72,8 @@ pub struct Table {
     pub number: extern "C" fn() -> u32,
     /// The time of day at a number of ticks, in nanoseconds since 1970; 0 when off.
     pub wall_ns: extern "C" fn(u64) -> u64,
+    /// Ticks as nanoseconds; 0 when off.
+    pub ticks_ns: extern "C" fn(u64) -> u64,
     /// Makes a mark with attributes, which are a JSON object: name, value, whether a summary, text.
     pub mark_with: unsafe extern "C" fn(u32, *const Raw, bool, *const u8, usize),
 }
@@ -105,6 +107,7 @@ pub static TABLE: Table = Table {
     link_of,
     number,
     wall_ns,
+    ticks_ns,
     mark_with,
 };
 
@@ -285,6 +288,10 @@ extern "C" fn number() -> u32 {
 
 extern "C" fn wall_ns(ticks: u64) -> u64 {
     guarded(0, || process::current().map_or(0, |process| process.wall_ns(ticks)))
+}
+
+extern "C" fn ticks_ns(ticks: u64) -> u64 {
+    guarded(0, || process::current().map_or(0, |process| process.rate().ns(ticks)))
 }
 
 /// # Safety

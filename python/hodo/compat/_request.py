@@ -121,7 +121,7 @@ class Meter:
     def _mark(self, name: str, value: float, kind: str = "summary", **attrs: Any) -> None:
         """A mark of the request, whatever scope its function is in."""
         with _hodo.attach(self._request):
-            _hodo.mark(name, value, kind, **attrs)
+            _hodo.mark(name, value, kind, **attrs)  # type: ignore[arg-type]
 
 
 def _metered(inner: Iterator[Any], meter: Meter) -> Generator[Any, Any, Any]:

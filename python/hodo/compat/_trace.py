@@ -20,7 +20,7 @@ Row = dict[str, Any]
 def trace(run: str | None, format: str, name: str | None, last: int | None) -> Any:
     """``ci.trace``: prints the tree, or gives the scopes of ``run`` as ``format`` says."""
     if format == "tree":
-        print(_tree(run, name))
+        print(_tree(run, name, last))
         return None
     spans = _filtered(_spans(run), name, last)
     if format == "df":
@@ -30,10 +30,10 @@ def trace(run: str | None, format: str, name: str | None, last: int | None) -> A
     return document if format == "dict" else json.dumps(document)
 
 
-def _tree(run: str | None, name: str | None) -> str:
+def _tree(run: str | None, name: str | None, last: int | None) -> str:
     from hodo._trace import trace
 
-    return "nothing is recorded" if run is None else str(trace(run, name=name))
+    return "nothing is recorded" if run is None else str(trace(run, name=name, last=last))
 
 
 def _spans(run: str | None) -> list[Row]:

@@ -191,7 +191,7 @@ def mark(name: str, value: float | int | str | bool, *, kind: str = "point", **a
         raise ValueError(f"kind is 'point' or 'summary', not {kind!r}")
     if not _ready:
         _start()
-    _hodo.mark(name, value, kind, **attrs)
+    _hodo.mark(name, value, kind, **attrs)  # type: ignore[arg-type]
 
 
 def epochs(iterable: Iterable[Any]) -> Iterator[Any]:

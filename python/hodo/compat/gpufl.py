@@ -399,7 +399,7 @@ class UploadResult:
     spool_ids: list[str] = field(default_factory=list)
 
 
-def upload_logs(**_options: Any) -> UploadResult:
+def upload_logs(*_arguments: Any, **_options: Any) -> UploadResult:
     """Accepted: nothing is sent, and the result says so."""
     why = "the run stays in its folder on this machine"
     _not_done.add("upload_logs", why)

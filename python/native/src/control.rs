@@ -167,8 +167,9 @@ fn counts(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Warnings not yet logged; a bound on how many, for nobody may ever log them.
-static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Warnings not yet logged; `None` once the interpreter is going down and nobody will.
+static WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(Some(Vec::new()));
+/// A bound on how many, for nobody may ever log them.
 const MOST_WARNINGS: usize = 100;
 /// What takes a warning; null until the package sets it.
 static LOG: Gil<Option<Py<PyAny>>> = Gil::new(None);
@@ -185,12 +186,21 @@ extern "C" fn on_warning(message: *const c_char, length: usize) {
     // SAFETY: the library passes a text of this length.
     let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
     let mut warnings = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    if warnings.len() < MOST_WARNINGS {
-        warnings.push(String::from_utf8_lossy(bytes).into_owned());
+    let Some(waiting) = warnings.as_mut() else { return };
+    if waiting.len() < MOST_WARNINGS {
+        waiting.push(String::from_utf8_lossy(bytes).into_owned());
     }
-    drop(warnings);
-    // SAFETY: may be called on any thread, with or without the lock.
+    // SAFETY: may be called on any thread, with or without the lock of the interpreter, which is
+    // not going down: that would have taken the warnings away first.
     unsafe { ffi::Py_AddPendingCall(Some(deliver_pending), std::ptr::null_mut()) };
+}
+
+/// The interpreter is going down: from now on warnings go nowhere.
+#[pyfunction]
+pub fn log_no_more(py: Python<'_>) {
+    deliver(py);
+    // A thread that warns may hold the list while it waits for nothing of Python's.
+    *WARNINGS.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 extern "C" fn deliver_pending(_: *mut c_void) -> c_int {
@@ -204,7 +214,9 @@ fn deliver(py: Python<'_>) {
     // SAFETY: the lock is held.
     let log = unsafe { (*LOG.get()).as_ref().map(|log| log.clone_ref(py)) };
     let Some(log) = log else { return };
-    let warnings = std::mem::take(&mut *WARNINGS.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut waiting = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let warnings = waiting.as_mut().map(std::mem::take).unwrap_or_default();
+    drop(waiting);
     for warning in warnings {
         if let Err(error) = log.call1(py, (warning,)) {
             error.write_unraisable(py, None);

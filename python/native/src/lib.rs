@@ -120,6 +120,8 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
         return Err(PyErr::fetch(py));
     }
     probe::run(py);
+    // SAFETY: the lock is held.
+    unsafe { values::prepare() };
     module.add_class::<handles::Attach>()?;
     module.add_class::<handles::Begin>()?;
     module.add_class::<handles::Link>()?;
@@ -143,6 +145,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::flush, module)?)?;
     module.add_function(wrap_pyfunction!(control::shutdown, module)?)?;
     module.add_function(wrap_pyfunction!(control::health, module)?)?;
+    module.add_function(wrap_pyfunction!(control::log_no_more, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
     module.add_function(wrap_pyfunction!(read::read_run, module)?)?;
     // A private module: what the package offers is its own list.

@@ -24,6 +24,8 @@ pub struct Scope {
     pub span: u64,
     /// Ticks when it opened.
     pub start: u64,
+    /// Ticks when it closed, of a pass of a benchmark loop.
+    pub end: u64,
     /// Head of the span; 0 until a recorder is on.
     pub(crate) head: u64,
     pub(crate) index: i64,

@@ -58,7 +58,7 @@ unsafe fn unusual(
             return raise_type("scope() takes a name and an index; everything else by keyword");
         }
         let first = *args;
-        if count == 1 && keywords.is_null() && ffi::PyCallable_Check(first) != 0 {
+        if count == 1 && keywords.is_null() && is_decorated(first) {
             return record::call_python(c"hodo._decorate", c"bare", &[first]);
         }
         let name = text_object(first);
@@ -71,6 +71,15 @@ unsafe fn unusual(
         let made = scope(std::ptr::null_mut(), all.as_ptr(), count as isize, keywords);
         ffi::Py_DECREF(name);
         made
+    }
+}
+
+/// Whether `@scope` stands on this: a function, or one that is wrapped for its class.
+unsafe fn is_decorated(object: *mut PyObject) -> bool {
+    // SAFETY: the lock is held.
+    unsafe {
+        ffi::PyCallable_Check(object) != 0
+            || ffi::PyObject_HasAttrString(object, c"__func__".as_ptr()) != 0
     }
 }
 
@@ -194,9 +203,16 @@ unsafe fn set_keywords(
             let (key, value) = (ffi::PyTuple_GetItem(keywords, i), *given.offset(i));
             if on {
                 let known = names::known(key);
-                if known.role == Role::Attribute {
-                    set_attribute(scope, key, known.id, value);
-                    continue;
+                match known.role {
+                    Role::Attribute => {
+                        set_attribute(scope, key, known.id, value);
+                        continue;
+                    }
+                    Role::Index => {
+                        set_index(scope, value);
+                        continue;
+                    }
+                    _ => {}
                 }
             }
             if !set_late_keyword(scope, key, value) {

@@ -4,8 +4,8 @@ use crate::api;
 use crate::scope::{Scope, more};
 use crate::scope_new::raise_type;
 use crate::{here, names, record};
-use hodo_record::binding::{AttrsRecord, INERT, Opened, SpanId, Thread, Unit, span_head};
-use hodo_record::is_on;
+use hodo_record::binding::{AttrsRecord, INERT, Opened, SpanId, Thread, Unit, counter, span_head};
+use hodo_record::{flag, is_on};
 use pyo3::ffi::{self, PyObject};
 
 /// No argument enters, three leave, one makes a decorator.
@@ -158,6 +158,9 @@ pub unsafe fn leave(scope: *mut Scope, raised: *mut PyObject) {
         let thread = here::to_change();
         if !raised.is_null() {
             record::fail(opened, raised);
+        }
+        if (*scope).flags & flag::ITERATION != 0 {
+            (*scope).end = counter();
         }
         let plain = (*scope).more.is_null();
         if !plain || !Thread::close(thread, opened.slot) {

@@ -200,7 +200,7 @@ const fn getter(
     }
 }
 
-static GETTERS: Gil<[ffi::PyGetSetDef; 7]> = Gil::new([
+static GETTERS: Gil<[ffi::PyGetSetDef; 8]> = Gil::new([
     getter(c"id", get_id, c"32 hex digits; None for a scope that is not recorded."),
     getter(c"name", get_name, c"The scope's name."),
     getter(c"index", get_index, c"The scope's index, or None."),
@@ -210,6 +210,11 @@ static GETTERS: Gil<[ffi::PyGetSetDef; 7]> = Gil::new([
         c"When it opened, in nanoseconds since 1970; None if it did not.",
     ),
     getter(c"recorded", get_recorded, c"Whether it is, or was, recorded."),
+    getter(
+        c"_took_ns",
+        get_took,
+        c"How long a pass of a benchmark loop took; None if it was not recorded.",
+    ),
     getter(c"_repeat", get_repeat, c"Repeat and warm-up counts of a benchmark loop, or None."),
     // SAFETY: a getter of zeros ends the list.
     unsafe { std::mem::zeroed() },
@@ -380,6 +385,20 @@ unsafe extern "C" fn get_start(object: *mut PyObject, _: *mut c_void) -> *mut Py
         let start = (*object.cast::<Scope>()).start;
         match table().filter(|_| (*object.cast::<Scope>()).span != 0) {
             Some(table) => ffi::PyLong_FromUnsignedLongLong((table.wall_ns)(start)),
+            None => record::none(),
+        }
+    }
+}
+
+unsafe extern "C" fn get_took(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: as for `end`.
+    unsafe {
+        let scope = &*object.cast::<Scope>();
+        match table().filter(|_| scope.span != 0 && scope.end > scope.start) {
+            Some(table) => {
+                let took = (table.ticks_ns)(scope.end - scope.start);
+                ffi::PyLong_FromUnsignedLongLong(took)
+            }
             None => record::none(),
         }
     }

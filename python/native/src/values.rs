@@ -48,7 +48,7 @@ pub unsafe fn fixed(value: *mut PyObject) -> Option<(u16, u64)> {
     unsafe {
         let kind = ffi::Py_TYPE(value);
         if kind == &raw mut ffi::PyFloat_Type {
-            return Some((code::F64, ffi::PyFloat_AsDouble(value).to_bits()));
+            return Some((code::F64, float_bits(value)));
         }
         if kind == &raw mut ffi::PyLong_Type {
             let mut overflow = 0;
@@ -62,6 +62,44 @@ pub unsafe fn fixed(value: *mut PyObject) -> Option<(u16, u64)> {
             return Some((code::BOOL, u64::from(value == ffi::Py_True())));
         }
         None
+    }
+}
+
+/// Whether a float's bits lie right after its header, as in every version so far.
+static FLOAT_IS_PLAIN: Gil<bool> = Gil::new(false);
+
+/// Looks where this interpreter keeps the bits of a float.
+///
+/// # Safety
+/// The lock is held.
+pub unsafe fn prepare() {
+    const TRIED: f64 = -1234.5678;
+    // SAFETY: by the contract; a float is larger than what is read.
+    unsafe {
+        let float = ffi::PyFloat_FromDouble(TRIED);
+        if !float.is_null() {
+            *FLOAT_IS_PLAIN.get() = plain_bits(float) == TRIED.to_bits();
+            ffi::Py_DECREF(float);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn plain_bits(float: *mut PyObject) -> u64 {
+    // SAFETY: the caller has a float.
+    unsafe { float.add(1).cast::<u64>().read() }
+}
+
+/// The bits of an exact float.
+#[inline(always)]
+unsafe fn float_bits(float: *mut PyObject) -> u64 {
+    // SAFETY: the lock is held.
+    unsafe {
+        if *FLOAT_IS_PLAIN.get() {
+            plain_bits(float)
+        } else {
+            ffi::PyFloat_AsDouble(float).to_bits()
+        }
     }
 }
 

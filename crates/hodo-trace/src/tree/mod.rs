@@ -215,9 +215,23 @@ impl Tree {
         self.outermost().filter_map(|n| n.total_ns).sum()
     }
 
-    /// Recording work in these; none when no time is known.
+    /// Recording work in all scopes; none when no time is known. A scope's own number holds that of
+    /// the scopes inside it, but for those in other tasks, threads and processes.
     pub fn overhead_ns(&self) -> Option<u64> {
-        self.outermost().filter_map(|n| n.overhead_ns).reduce(|a, b| a + b)
+        let mut inside = vec![0u64; self.nodes.len()];
+        let mut whole = None;
+        // Children come after their parents.
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            let own = node.overhead_ns.unwrap_or(0).max(inside[at]);
+            match node.parent {
+                Some(parent) => inside[parent as usize] += own,
+                None if node.overhead_ns.is_some() || own > 0 => {
+                    whole = Some(whole.unwrap_or(0) + own);
+                }
+                None => {}
+            }
+        }
+        whole
     }
 
     fn outermost(&self) -> impl Iterator<Item = &Node> {
