@@ -24,7 +24,7 @@ bash cpp/header.sh "$cache/tools/bin/cbindgen" --check
 
 built=$(mktemp -d "${TMPDIR:-/tmp}/hodo-built.XXXXXX")
 trap 'rm -rf "$built"' EXIT
-make --no-print-directory install PREFIX="$built/prefix"
+bash cpp/install.sh "$built/prefix"
 export HODO_TEST_PREFIX=$built/prefix HODO_TEST_BUILT=$built
 ln -s prefix/lib/libhodo.so prefix/lib/libhodo.a prefix/bin/hodo "$built"
 export HODO_TEST_STATIC_LIBS="-ldl -lpthread -lm -lgcc_s"

@@ -1,12 +1,14 @@
 """The programs of the other tests under the sanitizers."""
 
-from support import Case, compilers
+from support import ROOT, Case, compilers
 from test_features import TREE
 
+SUPPRESSIONS = ROOT / "cpp" / "sanitizers"
 NO_REPORTS = {
-    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=66",
+    "ASAN_OPTIONS": "detect_leaks=1:exitcode=66",
+    "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS / 'lsan.supp'}:print_suppressions=0",
     "UBSAN_OPTIONS": "halt_on_error=1:exitcode=66",
-    "TSAN_OPTIONS": "halt_on_error=1:exitcode=66",
+    "TSAN_OPTIONS": f"suppressions={SUPPRESSIONS / 'tsan.supp'}:halt_on_error=1:exitcode=66",
 }
 SANITIZERS = ("address,undefined", "thread")
 

@@ -99,7 +99,8 @@ extern "C" fn at_exit() {
         if let Some(process) = process::current() {
             process.flush(AT_MOST);
             // Threads that go on recording need the memory to the last moment.
-            if crate::lock(&process.live).len() <= 1 {
+            let own = crate::attach::existing().map(|(thread, _)| thread);
+            if crate::lock(&process.live).iter().all(|live| Some(live.0) == own) {
                 process.arena.trim();
             }
         }

@@ -10,8 +10,17 @@
 #include "exceptions.hpp"
 #include "library.hpp"
 
-// nvcc takes the calls: not all of its versions know the intrinsic.
-#if defined(__x86_64__) && !defined(__CUDACC__)
+// nvcc takes the calls: not all of its versions know the intrinsic. So does ThreadSanitizer, which
+// does not see how the recorder hands memory from thread to thread.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HODO_THREAD_SANITIZER
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define HODO_THREAD_SANITIZER
+#endif
+
+#if defined(__x86_64__) && !defined(__CUDACC__) && !defined(HODO_THREAD_SANITIZER)
 #include <x86intrin.h>
 #define HODO_INLINE_SCOPES 1
 #else
