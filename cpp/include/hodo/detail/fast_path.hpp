@@ -108,7 +108,9 @@ inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   hodo_thread* const thread = own.inlined;
   hodo_slot* const slot = scope.slot;
   const bool failed = exceptions_in_flight() > exceptions;
-  if (thread == nullptr || thread->current != slot || failed) return close_by_call(scope, failed);
+  if (thread == nullptr || thread->current != slot || slot->id != scope.id || failed) {
+    return close_by_call(scope, failed);
+  }
   const std::uint64_t now = __rdtsc();
   std::uint64_t* const record = thread->cursor;
   if (record == thread->end || !cpu_holds(*thread, now)) return close_by_call(scope, false);

@@ -1,0 +1,5 @@
+try:
+    with hodo.scope("parse"):
+        raise ValueError("seven is no number")
+except ValueError:
+    pass

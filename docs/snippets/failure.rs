@@ -1,0 +1,3 @@
+let mut parse = hodo::scope!("parse");
+parse.fail_with(&"seven is no number");
+parse.close();

@@ -1,0 +1,6 @@
+@hodo.scope
+def forward():
+    return 7
+
+
+assert forward() == 7

@@ -1,0 +1,4 @@
+hodo::Scope load("load");
+load.set("rows", 32);
+load.set("source", "cache");
+load.end();

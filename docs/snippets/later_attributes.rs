@@ -1,0 +1,3 @@
+let load = hodo::scope!("load");
+hodo::set!(load, rows = 32, source = "cache");
+load.close();

@@ -1,0 +1,4 @@
+with hodo.scope("epoch"):
+    for loss in [0.9, 0.5, 0.3]:
+        hodo.mark("loss", loss)
+    hodo.mark("accuracy", 0.93, kind="summary")

@@ -1,0 +1,3 @@
+for layer in ["conv1", "conv2", "head"]:
+    with hodo.scope(layer):
+        pass

@@ -1,0 +1,3 @@
+for layer in ["conv1", "conv2", "head"] {
+    let _s = hodo::scope(layer);
+}

@@ -1,0 +1,4 @@
+HODO_SCOPE("step") {
+  std::thread worker(hodo::inherit([] { HODO_SCOPE("shard") {} }));
+  worker.join();
+}

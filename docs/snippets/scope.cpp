@@ -1,0 +1,3 @@
+HODO_SCOPE("forward") {
+  HODO_SCOPE("attention") {}
+}

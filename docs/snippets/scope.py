@@ -1,0 +1,3 @@
+with hodo.scope("forward"):
+    with hodo.scope("attention"):
+        pass

@@ -1,0 +1,4 @@
+{
+    let _forward = hodo::scope!("forward");
+    let _attention = hodo::scope!("attention");
+}
