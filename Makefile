@@ -54,7 +54,7 @@ install: ## Install libhodo.so, libhodo.a, headers, CMake and pkg-config files a
 	@bash cpp/install.sh "$${PREFIX:-/usr/local}"
 
 .PHONY: test-cpp
-test-cpp: $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
+test-cpp: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
 	@bash cpp/tests/run.sh "$(CACHE)"
 
 .PHONY: header

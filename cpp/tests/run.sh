@@ -29,4 +29,14 @@ export HODO_TEST_PREFIX=$built/prefix HODO_TEST_BUILT=$built
 ln -s prefix/lib/libhodo.so prefix/lib/libhodo.a prefix/bin/hodo "$built"
 export HODO_TEST_STATIC_LIBS="-ldl -lpthread -lm -lgcc_s"
 export PYTHONDONTWRITEBYTECODE=1
-python3 -m unittest discover --start-directory cpp/tests "$@"
+# The Python package, for what is compared between languages.
+python=python3
+if read -r _ found < <(bash scripts/pythons.sh) && [[ -x $cache/venv/bin/python ]]; then
+  python=$found
+  wheel=$(bash scripts/wheel.sh "$cache")
+  "$python" -m zipfile --extract "$wheel" "$built/site"
+  export HODO_TEST_SITE=$built/site
+else
+  echo "test-cpp: no Python that hodo is for: its snippets are left out" >&2
+fi
+"$python" -m unittest discover --start-directory cpp/tests "$@"
