@@ -200,4 +200,5 @@ def _set_log() -> None:
         import atexit
 
         atexit.register(_hodo.log_no_more)
+        os.register_at_fork(before=_hodo.arrive)
         _hodo.log_to(lambda message: _log().warning("%s", message))

@@ -60,7 +60,7 @@ def _coroutine(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[
 
 def _generator(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
     def scoped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        return _steps(_hodo.Steps(template), function(*args, **kwargs))
+        return _steps(_hodo.steps(template), function(*args, **kwargs))
 
     def started(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         # A generator function, so that the scope begins with the first step.
@@ -93,13 +93,13 @@ def _steps(steps: _hodo.Steps, generator: Generator[Any, Any, Any]) -> Generator
     except GeneratorExit:
         raise
     except BaseException as error:
-        steps.end(error)
+        steps.end(str(type(error).__name__))
         raise
 
 
 def _async_generator(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
     async def scoped(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        steps = _hodo.Steps(template)
+        steps = _hodo.steps(template)
         generator = function(*args, **kwargs)
         send = generator.__anext__
         try:
@@ -120,7 +120,7 @@ def _async_generator(template: _hodo.Scope, function: Callable[..., Any]) -> Cal
         except GeneratorExit:
             raise
         except BaseException as error:
-            steps.end(error)
+            steps.end(str(type(error).__name__))
             raise
 
     return scoped

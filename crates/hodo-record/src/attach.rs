@@ -214,6 +214,7 @@ pub fn detach(this: *mut Thread, process: &'static Process) {
         }
         thread.spare(slot);
     }
+    crate::context::end_suspended(thread, process, now);
     thread.fast.store(0, Ordering::Relaxed);
     crate::lock(&process.live).retain(|live| live.0 != this);
     for slab in std::mem::take(&mut thread.slot_slabs) {

@@ -42,6 +42,8 @@ pub struct Suspended {
     number: u32,
     unrecorded: u32,
     next: *mut Suspended,
+    /// What points at this one: the thread, or the one before.
+    link: *mut *mut Suspended,
 }
 
 /// Whether a slot is a scope to be recorded, not a stand-in.
@@ -152,7 +154,7 @@ pub fn resume(begun: Begun, suspended: &mut Option<Box<Suspended>>) -> Entered {
         leave_to_owner(stack);
         return enter(begun);
     }
-    forget_suspended(thread, &stack);
+    forget_suspended(&stack);
     let entered = remember(thread, stack.stand_in);
     // SAFETY: the stand-in is this thread's, at the bottom of the future's stack.
     unsafe { (*stack.stand_in).up = thread.current };
@@ -183,9 +185,15 @@ pub fn suspend(entered: Entered, suspended: &mut Option<Box<Suspended>>) {
             number: thread.number,
             unrecorded: thread.unrecorded,
             next: thread.suspended,
+            link: &raw mut thread.suspended,
         });
         // SAFETY: this thread's own state; the box's address stays as it moves.
-        unsafe { (*this).suspended = &raw mut *stack };
+        unsafe {
+            (*this).suspended = &raw mut *stack;
+            if let Some(after) = stack.next.as_mut() {
+                after.link = &raw mut stack.next;
+            }
+        }
         *suspended = Some(stack);
     }
     thread.current = before;
@@ -224,7 +232,7 @@ pub fn drop_suspended(suspended: &mut Option<Box<Suspended>>) {
     if stack.process != process.identity.process || stack.number != thread.number {
         return leave_to_owner(stack);
     }
-    forget_suspended(thread, &stack);
+    forget_suspended(&stack);
     let free = std::mem::replace(&mut thread.free, stack.free);
     thread.spare_free();
     thread.free = free;
@@ -236,16 +244,35 @@ fn leave_to_owner(stack: Box<Suspended>) {
     Box::leak(stack);
 }
 
-fn forget_suspended(thread: &mut Thread, stack: &Suspended) {
-    let mut link = &raw mut thread.suspended;
-    // SAFETY: the list holds boxes that are alive: each leaves it before it is dropped.
+/// Takes a stack off its thread's list.
+fn forget_suspended(stack: &Suspended) {
+    // SAFETY: the list holds boxes that are alive, each of which leaves it before it is dropped; it
+    // is the calling thread's.
     unsafe {
-        while !(*link).is_null() {
-            if std::ptr::eq(*link, stack) {
-                *link = stack.next;
-                return;
+        *stack.link = stack.next;
+        if let Some(after) = stack.next.as_mut() {
+            after.link = stack.link;
+        }
+    }
+}
+
+/// A thread ends: what is open in stacks that wait on it will never be closed there.
+pub fn end_suspended(thread: &mut Thread, process: &Process, now: u64) {
+    let mut next = std::mem::replace(&mut thread.suspended, std::ptr::null_mut());
+    // SAFETY: as in `forget_suspended`. Whoever holds the box finds that it is no process's.
+    while let Some(stack) = unsafe { next.as_mut() } {
+        next = stack.next;
+        stack.process = 0;
+        while stack.top != stack.stand_in {
+            let slot = stack.top;
+            // SAFETY: the slots of a suspended stack are this thread's, the stand-in below them.
+            unsafe {
+                stack.top = (*slot).up;
+                if is_span(slot) {
+                    crate::scope::finish(thread, process, slot, now, flag::LEFT_OPEN);
+                }
             }
-            link = &raw mut (**link).next;
+            thread.spare(slot);
         }
     }
 }

@@ -212,6 +212,21 @@ impl Thread {
         }
     }
 
+    /// [`Thread::close`] for a handle that may have outlived its thread: the slot must still hold
+    /// the scope with this id.
+    ///
+    /// # Safety
+    /// As for [`Thread::close`], but the slot may be anybody's by now.
+    #[inline(always)]
+    pub unsafe fn close_if(this: *mut Thread, slot: *mut Slot, id: u64) -> bool {
+        // SAFETY: a slot that is the thread's innermost can be looked at.
+        unsafe {
+            std::ptr::eq((*this).current, slot)
+                && (*slot).id.load(Ordering::Relaxed) == id
+                && Self::close(this, slot)
+        }
+    }
+
     /// Goes from one item of a loop to the next, unless something unusual has to be done first:
     /// closes the scope at `before`, which is the innermost or none, opens the next and, with a
     /// head for it, one inside in which the item is waited for. All at one reading of the clock.

@@ -165,7 +165,7 @@ pub unsafe extern "C" fn hodo_close(thread: *mut *mut ThreadState, scope: Scope)
     // SAFETY: by the contract; a slot that is not the innermost is left alone.
     unsafe {
         let state = state(thread);
-        if state.is_null() || !Thread::close(state, scope.slot.cast()) {
+        if state.is_null() || !Thread::close_if(state, scope.slot.cast(), scope.id) {
             close_slowly(scope);
         }
     }

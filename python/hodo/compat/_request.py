@@ -32,7 +32,7 @@ def decorate(
                 result = function(*args, **kwargs)
             meter.response(result)
         except BaseException as error:
-            steps.end(error)
+            steps.end(str(type(error).__name__))
             raise
         return _finish(steps, meter, result)
 
@@ -44,7 +44,7 @@ def decorate(
             result = await _Step(steps, function(*args, **kwargs))
             meter.response(result)
         except BaseException as error:
-            steps.end(error)
+            steps.end(str(type(error).__name__))
             raise
         return _finish(steps, meter, result)
 
@@ -54,7 +54,7 @@ def decorate(
 
 
 def _open(chunk_timing: bool) -> tuple[_hodo.Steps, Meter]:
-    steps = _hodo.Steps(_hodo.scope("request", request_id=uuid.uuid4().hex))
+    steps = _hodo.steps(_hodo.scope("request", request_id=uuid.uuid4().hex))
     with steps:
         return steps, Meter(_hodo.current(), chunk_timing)
 
@@ -185,7 +185,7 @@ async def _async_steps(steps: _hodo.Steps, inner: Any, meter: Meter) -> AsyncGen
         raise
     finally:
         meter.finish()
-        steps.end(failed)
+        steps.end(None if failed is None else str(type(failed).__name__))
 
 
 class _Proxy:

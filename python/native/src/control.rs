@@ -71,6 +71,15 @@ pub fn is_on() -> bool {
     hodo_record::is_on()
 }
 
+/// Puts the running context's stack on its thread: before a fork, which asks the thread what it is in.
+#[pyfunction]
+pub fn arrive() {
+    if hodo_record::is_on() {
+        // SAFETY: the lock is held.
+        unsafe { here::to_look() };
+    }
+}
+
 /// The run and the current scope, as variables of the environment give them to a child.
 #[pyfunction]
 pub fn child_variables() -> (Option<String>, Option<String>) {

@@ -1,12 +1,12 @@
 //! Scopes that are not lexical: begun here and ended anywhere, made current on another thread, or
 //! current only between the steps of a generator.
 
-use crate::{here, names, record, scope_type, values};
-use hodo_record::binding::{self, Begun, Entered, Opened, Raw, Suspended, swap_entered, table};
+use crate::{here, names, record, scope_type};
+use hodo_record::binding::{self, Begun, Entered, Opened, Suspended, swap_entered, table};
 use hodo_record::{flag, is_on};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 
 /// A scope that belongs to no thread; `hodo.begin()` makes it.
 #[pyclass(frozen, module = "hodo", weakref)]
@@ -25,39 +25,6 @@ unsafe impl Send for Begin {}
 // SAFETY: as above.
 unsafe impl Sync for Begin {}
 
-/// Begin a scope under the current one; `end()` ends it, on any thread.
-///
-/// For what is not lexical: a copy that a callback finishes, a request that another thread answers.
-/// It does not become current; `attach` makes it so for a while.
-#[pyfunction]
-#[pyo3(signature = (name, index=None, **attrs))]
-pub fn begin(
-    py: Python<'_>,
-    name: &Bound<'_, PyAny>,
-    index: Option<&Bound<'_, PyAny>>,
-    attrs: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Begin> {
-    let text: Bound<'_, PyString> = match name.cast_exact::<PyString>() {
-        Ok(text) => text.clone(),
-        // SAFETY: the lock is held.
-        Err(_) => PyString::new(py, &unsafe { values::shown(name.as_ptr()) }),
-    };
-    // An index that is none is an attribute of that name, as with `scope`.
-    let number = index.and_then(|index| index.extract::<i64>().ok());
-    let (begun, start) = start(&text, 0, number);
-    let ended = false.into();
-    let begin = Begin { begun, start, name: text.unbind(), index: number, ended };
-    if let Some(index) = index.filter(|_| number.is_none()) {
-        let odd = PyDict::new(py);
-        odd.set_item("index", index)?;
-        begin.set_all(&odd);
-    }
-    if let Some(attrs) = attrs {
-        begin.set_all(attrs);
-    }
-    Ok(begin)
-}
-
 /// Begins a scope under the current one, while a recorder is on.
 fn start(name: &Bound<'_, PyString>, flags: u16, index: Option<i64>) -> (Begun, u64) {
     let Some(table) = table().filter(|_| is_on()) else { return (Begun::INERT, 0) };
@@ -71,27 +38,32 @@ fn start(name: &Bound<'_, PyString>, flags: u16, index: Option<i64>) -> (Begun, 
 }
 
 impl Begin {
-    fn opened(&self) -> Opened {
+    /// What attributes are set on.
+    pub fn opened(&self) -> Opened {
         Opened { slot: self.begun.slot, id: self.begun.id }
     }
 
-    fn set_all(&self, attrs: &Bound<'_, PyDict>) {
-        if !is_on() || self.begun.id == 0 {
-            return;
-        }
-        for (key, value) in attrs.iter() {
-            // SAFETY: the lock is held; keywords are strings.
-            unsafe { record::set(self.opened(), key.as_ptr(), value.as_ptr()) };
-        }
+    /// A link to it.
+    pub fn begun(&self) -> Begun {
+        self.begun
     }
 
-    fn end_once(&self, failed: bool) {
+    /// Ends it, the first time.
+    pub fn end_once(&self, failed: bool) {
         if !self.ended.swap(true, std::sync::atomic::Ordering::AcqRel) {
             record::end(self.begun, failed);
         }
     }
+
+    /// Begins a scope with this name.
+    pub fn start(name: &Bound<'_, PyString>, index: Option<i64>) -> Begin {
+        let (begun, start) = start(name, 0, index);
+        Begin { begun, start, name: name.clone().unbind(), index, ended: false.into() }
+    }
 }
 
+/// Nothing here runs code of the program's: where an interpreter ends, a daemon thread is ended
+/// inside such code, and that must not pass through Rust. `begin.rs` has what does.
 #[pymethods]
 impl Begin {
     /// 32 hex digits; None for a scope that is not recorded.
@@ -112,65 +84,8 @@ impl Begin {
         self.begun.id != 0
     }
 
-    /// Set attributes of the scope.
-    #[pyo3(signature = (**attrs))]
-    fn set(&self, attrs: Option<&Bound<'_, PyDict>>) {
-        if let Some(attrs) = attrs {
-            self.set_all(attrs);
-        }
-    }
-
-    /// Attach a value to the scope.
-    #[pyo3(signature = (name, value, kind="point", **attrs))]
-    fn mark(
-        &self,
-        py: Python<'_>,
-        name: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        kind: &str,
-        attrs: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<()> {
-        let mut attached = Attach::to(self.begun);
-        attached.enter();
-        let mark = py.import("hodo._hodo")?.getattr("mark")?;
-        let done = mark.call((name, value, kind), attrs);
-        attached.leave();
-        done.map(drop)
-    }
-
-    /// End the scope; a second time does nothing. With an exception, or a type of one, as failed.
-    #[pyo3(signature = (error=None))]
-    fn end(&self, error: Option<&Bound<'_, PyAny>>) {
-        if let Some(error) = error.filter(|_| is_on()) {
-            let kind = if error.is_instance_of::<pyo3::types::PyType>() {
-                error.clone()
-            } else {
-                error.get_type().into_any()
-            };
-            // SAFETY: the lock is held; the kind is a type.
-            let name = unsafe { values::type_name(kind.as_ptr().cast()) };
-            let text = values::Value::Text(name);
-            let raw: Raw = text.raw(hodo_record::intern("error"));
-            if let Some(table) = table().filter(|_| self.begun.id != 0) {
-                // SAFETY: the value borrows its text until the call returns.
-                unsafe { (table.set)(self.begun.slot, self.begun.id, &raw, 1) };
-            }
-        }
-        self.end_once(error.is_some());
-    }
-
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
-    }
-
-    #[pyo3(signature = (kind, _value, _trace))]
-    fn __exit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _trace: &Bound<'_, PyAny>,
-    ) {
-        self.end(Some(kind).filter(|kind| !kind.is_none()));
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -194,7 +109,8 @@ impl Drop for Begin {
 #[pyclass(module = "hodo")]
 pub struct Attach {
     begun: Begun,
-    entered: Vec<Entered>,
+    /// What was entered, and in which context: several may share the object.
+    entered: Vec<(usize, Entered)>,
 }
 
 // SAFETY: what was entered names its thread, and leaving on another does nothing.
@@ -210,16 +126,16 @@ impl Attach {
     fn enter(&mut self) {
         let Some(table) = table().filter(|_| is_on()) else { return };
         // SAFETY: the lock is held.
-        unsafe { here::to_change() };
-        self.entered.push((table.enter)(self.begun));
+        let place = unsafe { here::place() };
+        self.entered.push((place, (table.enter)(self.begun)));
     }
 
     fn leave(&mut self) {
-        let entered = self.entered.pop();
-        if let (Some(entered), Some(table)) = (entered, table().filter(|_| is_on())) {
-            // SAFETY: the lock is held.
-            unsafe { here::to_change() };
-            (table.leave)(entered);
+        let Some(table) = table().filter(|_| is_on()) else { return };
+        // SAFETY: the lock is held.
+        let place = unsafe { here::place() };
+        if let Some(at) = self.entered.iter().rposition(|(entered, _)| *entered == place) {
+            (table.leave)(self.entered.remove(at).1);
         }
     }
 }
@@ -278,7 +194,7 @@ pub fn current() -> Link {
 
 fn link(handle: &Bound<'_, PyAny>) -> PyResult<Begun> {
     if let Ok(begin) = handle.cast::<Begin>() {
-        return Ok(begin.get().begun);
+        return Ok(begin.get().begun());
     }
     if let Ok(link) = handle.cast::<Link>() {
         return Ok(link.get().begun);
@@ -305,32 +221,29 @@ unsafe impl Send for Steps {}
 // SAFETY: as above; the interpreter's lock guards the fields.
 unsafe impl Sync for Steps {}
 
-#[pymethods]
 impl Steps {
-    /// Begins the scope that `template` describes.
-    #[new]
-    fn new(template: &Bound<'_, PyAny>) -> PyResult<Steps> {
-        // SAFETY: the lock is held; a scope lives as long as its reference.
-        let Some(scope) = (unsafe { scope_type::as_scope(template.as_ptr()) }) else {
-            return Err(PyTypeError::new_err("steps are those of a scope"));
+    /// Begins the scope that `scope` describes, but for its attributes.
+    ///
+    /// # Safety
+    /// The lock is held; `scope` is alive.
+    pub unsafe fn start(py: Python<'_>, scope: *mut crate::scope::Scope) -> PyResult<Steps> {
+        // SAFETY: by the contract.
+        let begun = unsafe {
+            let name = Bound::from_borrowed_ptr(py, (*scope).name());
+            start(name.cast::<PyString>()?, 0, (*scope).index()).0
         };
-        // SAFETY: as above.
-        let (begun, attributes) = unsafe {
-            let name = Bound::from_borrowed_ptr(template.py(), (*scope).name());
-            let begun = start(name.cast::<PyString>()?, 0, (*scope).index()).0;
-            (begun, (*scope).all_attributes())
-        };
-        let opened = Opened { slot: begun.slot, id: begun.id };
-        for (key, value) in attributes.late {
-            // SAFETY: the lock is held.
-            unsafe { record::set(opened, key, value) };
-        }
-        // SAFETY: the lock is held.
-        unsafe { record::set_fixed(opened, &attributes.fixed) };
         let aside = std::ptr::null_mut();
         Ok(Steps { begun, aside, entered: Vec::new(), numbers: 0, ended: false })
     }
 
+    /// What attributes are set on.
+    pub fn opened(&self) -> Opened {
+        Opened { slot: self.begun.slot, id: self.begun.id }
+    }
+}
+
+#[pymethods]
+impl Steps {
     fn __enter__(&mut self) {
         let Some(table) = table().filter(|_| is_on()) else { return };
         // SAFETY: the lock is held; `aside` is null or what the table put there.
@@ -354,21 +267,18 @@ impl Steps {
         }
     }
 
-    /// Ends the scope; with an exception, or a type of one, as failed.
+    /// Ends the scope; as failed, with the name of an exception.
     #[pyo3(signature = (error=None))]
-    fn end(&mut self, error: Option<&Bound<'_, PyAny>>) {
+    fn end(&mut self, error: Option<&Bound<'_, PyString>>) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
         if let Some(error) = error.filter(|_| is_on() && self.begun.id != 0) {
+            // SAFETY: the lock is held; the name is a string.
+            let kind = unsafe { names::with_text(error.as_ptr(), hodo_record::intern) };
+            let pair = (hodo_record::intern("error"), binding::code::NAME, u64::from(kind));
             // SAFETY: the lock is held.
-            let name = unsafe { values::type_name(error.get_type().as_ptr().cast()) };
-            let text = values::Value::Text(name);
-            let raw: Raw = text.raw(hodo_record::intern("error"));
-            if let Some(table) = table() {
-                // SAFETY: the value borrows its text until the call returns.
-                unsafe { (table.set)(self.begun.slot, self.begun.id, &raw, 1) };
-            }
+            unsafe { record::set_fixed(self.opened(), &[pair]) };
         }
         record::end(self.begun, error.is_some());
     }

@@ -90,6 +90,21 @@ unsafe fn is_unshared(vars: usize) -> bool {
     unsafe { vars == (*HERE.get()).vars && (*(*HERE.get()).stack).is_unshared() }
 }
 
+/// The running context's stack as a number, the same as long as the context is not copied; its
+/// stack is on the thread then.
+///
+/// # Safety
+/// As for [`to_look`].
+pub unsafe fn place() -> usize {
+    // SAFETY: by the contract.
+    unsafe {
+        to_change();
+        let at = *CONTEXT_AT.get();
+        let state = api::PyThreadState_Get();
+        if at == 0 { state as usize } else { word(state, at) }
+    }
+}
+
 /// Makes the next operation look again: the thread's state has changed.
 ///
 /// # Safety
@@ -97,6 +112,19 @@ unsafe fn is_unshared(vars: usize) -> bool {
 pub unsafe fn forget() {
     // SAFETY: by the contract.
     unsafe { (*HERE.get()).state = std::ptr::null_mut() };
+}
+
+/// An exception that is set while scopes are closed, as when a loop is left, stays set.
+unsafe fn keeping_error<T>(work: impl FnOnce() -> T) -> T {
+    let mut error = [std::ptr::null_mut(); 3];
+    let [kind, value, trace] = &mut error;
+    // SAFETY: the lock is held; what is fetched is put back.
+    unsafe {
+        ffi::PyErr_Fetch(kind, value, trace);
+        let result = work();
+        ffi::PyErr_Restore(*kind, *value, *trace);
+        result
+    }
 }
 
 #[cold]
@@ -107,20 +135,26 @@ unsafe fn arrive_to_change(state: *mut u8) -> *mut Thread {
         let here = HERE.get();
         let thread = if is_here(state) { (*here).thread } else { arrive(state) };
         if (*here).state == state && !is_unshared(vars(state)) {
-            let renewed = stack::renew((*here).stack);
-            hold(renewed);
-            (*here).vars = (*renewed).vars();
+            keeping_error(|| leave_copies(state));
         }
         thread
     }
 }
 
-/// Keeps a stack, given up by the caller, as that of this place.
-unsafe fn hold(stack: *mut Stack) {
-    // SAFETY: the lock is held; dropping a stack runs no Python code.
+/// The context was copied, or its table is another's too: the copies keep the stack as it is.
+unsafe fn leave_copies(state: *mut u8) {
+    // SAFETY: the lock is held. What is given up goes last: code of the program's may run then.
     unsafe {
-        let before = std::mem::replace(&mut (*HERE.get()).stack, stack);
-        ffi::Py_XDECREF(before.cast());
+        let here = HERE.get();
+        let before = (*here).stack;
+        match stack::renew(before) {
+            Some(renewed) => {
+                (*here).stack = renewed;
+                (*here).vars = (*renewed).vars();
+                stack::release(before);
+            }
+            None => (*here).vars = vars(state),
+        }
     }
 }
 
@@ -129,6 +163,11 @@ unsafe fn hold(stack: *mut Stack) {
 #[inline(never)]
 unsafe fn arrive(state: *mut u8) -> *mut Thread {
     // SAFETY: the lock is held.
+    unsafe { keeping_error(|| arrive_without_error(state)) }
+}
+
+unsafe fn arrive_without_error(state: *mut u8) -> *mut Thread {
+    // SAFETY: the lock is held.
     unsafe {
         let thread = binding::attach_thread();
         let at = *CONTEXT_AT.get();
@@ -136,7 +175,6 @@ unsafe fn arrive(state: *mut u8) -> *mut Thread {
             forget();
             return thread;
         }
-        let here = HERE.get();
         let context = word(state, at) as *mut PyObject;
         let is_base = context.is_null() || !was_entered(context.cast());
         let Some(stack) = stack::of_context(context, is_base, thread) else {
@@ -144,8 +182,7 @@ unsafe fn arrive(state: *mut u8) -> *mut Thread {
             return thread;
         };
         stack::install(stack);
-        hold(stack);
-        *here = Here {
+        let here = Here {
             state,
             version: word(state, at + 8),
             id: word(state, at + 16),
@@ -153,6 +190,8 @@ unsafe fn arrive(state: *mut u8) -> *mut Thread {
             thread,
             stack,
         };
+        let before = std::mem::replace(&mut *HERE.get(), here);
+        ffi::Py_XDECREF(before.stack.cast());
         thread
     }
 }

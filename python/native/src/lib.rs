@@ -4,6 +4,7 @@
 //! What is called often is written against the C interface of Python; the rest against PyO3's.
 
 mod api;
+mod begin;
 mod control;
 mod done;
 mod gil;
@@ -33,9 +34,11 @@ use pyo3::types::PyString;
 use scope_type::fast;
 use std::ffi::CStr;
 
-static FUNCTIONS: Gil<[ffi::PyMethodDef; 3]> = Gil::new([
+static FUNCTIONS: Gil<[ffi::PyMethodDef; 5]> = Gil::new([
     fast(c"scope", scope_new::scope, SCOPE),
     fast(c"mark", mark::mark, MARK),
+    fast(c"begin", begin::begin, BEGIN),
+    fast(c"steps", begin::steps, c""),
     ffi::PyMethodDef::zeroed(),
 ]);
 
@@ -53,6 +56,14 @@ passes -3 to -1, then 0 to 9, each of which is timed.
 index: which one of many, such as the step.
 tag: a word shown next to the name.
 attrs: numbers, truths, texts, or anything; what is none of these is kept as JSON or text.";
+
+const BEGIN: &CStr = c"begin(name, index=None, **attrs)
+--
+
+Begin a scope under the current one; `end()` ends it, on any thread.
+
+For what is not lexical: a copy that a callback finishes, a request that another thread answers.
+It does not become current; `attach` makes it so for a while.";
 
 const MARK: &CStr = c"mark(name, value, kind='point', **attrs)
 --
@@ -124,6 +135,11 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     unsafe { values::prepare() };
     module.add_class::<handles::Attach>()?;
     module.add_class::<handles::Begin>()?;
+    // SAFETY: the lock is held.
+    let methods = unsafe { begin::prepare(py.get_type::<handles::Begin>().as_ptr()) };
+    if methods.is_err() {
+        return Err(PyErr::fetch(py));
+    }
     module.add_class::<handles::Link>()?;
     module.add_class::<handles::Steps>()?;
     module.add_class::<numbers::NewScope>()?;
@@ -134,7 +150,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(epochs, module)?)?;
     module.add_function(wrap_pyfunction!(batches, module)?)?;
     module.add_function(wrap_pyfunction!(flagged, module)?)?;
-    module.add_function(wrap_pyfunction!(handles::begin, module)?)?;
+    module.add_function(wrap_pyfunction!(control::arrive, module)?)?;
     module.add_function(wrap_pyfunction!(handles::attach, module)?)?;
     module.add_function(wrap_pyfunction!(handles::current, module)?)?;
     module.add_function(wrap_pyfunction!(numbers::current_scope_id, module)?)?;

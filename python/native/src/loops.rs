@@ -1,8 +1,10 @@
 //! `hodo.epochs` and `hodo.batches`: an iterable whose every item is a scope.
 
+use crate::api::running;
 use crate::gil::Gil;
-use crate::{here, record};
-use hodo_record::binding::{Opened, Thread, span_head, table};
+use crate::scope_type::plain;
+use crate::{api, here, record};
+use hodo_record::binding::{INERT, Opened, SpanId, Thread, span_head, table};
 use hodo_record::{flag, intern, is_on};
 use pyo3::ffi::{self, PyObject};
 
@@ -23,8 +25,10 @@ pub struct Pass {
     base: PyObject,
     /// The iterator, held.
     items: *mut PyObject,
-    next: unsafe extern "C" fn(*mut PyObject) -> *mut PyObject,
+    next: unsafe extern "C-unwind" fn(*mut PyObject) -> *mut PyObject,
     open: Opened,
+    /// Items that other threads are at, of an iterator that several share; null for none.
+    elsewhere: *mut Vec<Opened>,
     index: i64,
     is_batch: bool,
 }
@@ -58,6 +62,9 @@ pub unsafe fn prepare() -> Result<(), ()> {
     let slot = |slot, pfunc| ffi::PyType_Slot { slot, pfunc };
     let loop_slots = &mut [
         slot(ffi::Py_tp_dealloc, loop_dealloc as *mut _),
+        slot(ffi::Py_tp_traverse, loop_traverse as *mut _),
+        slot(ffi::Py_tp_clear, loop_clear as *mut _),
+        slot(ffi::Py_nb_bool, loop_bool as *mut _),
         slot(ffi::Py_tp_iter, loop_iter as *mut _),
         slot(ffi::Py_tp_iternext, loop_next as *mut _),
         slot(ffi::Py_mp_length, loop_length as *mut _),
@@ -67,6 +74,7 @@ pub unsafe fn prepare() -> Result<(), ()> {
     ];
     let pass_slots = &mut [
         slot(ffi::Py_tp_dealloc, pass_dealloc as *mut _),
+        slot(ffi::Py_tp_traverse, pass_traverse as *mut _),
         slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut _),
         slot(ffi::Py_tp_iternext, pass_next as *mut _),
         end(),
@@ -88,34 +96,11 @@ unsafe fn make(
         name: name.as_ptr(),
         basicsize: size as i32,
         itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as u32,
+        flags: api::COLLECTED,
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the lock is held; the specification is complete.
     unsafe { ffi::PyType_FromSpec(&mut spec).cast() }
-}
-
-unsafe fn allocate<T>(kind: *mut ffi::PyTypeObject) -> *mut T {
-    // SAFETY: the lock is held; the callers fill the object before anybody sees it.
-    unsafe {
-        let object = ffi::PyObject_Malloc(size_of::<T>()).cast::<T>();
-        if object.is_null() {
-            ffi::PyErr_NoMemory();
-            return object;
-        }
-        object.write_bytes(0, 1);
-        ffi::PyObject_Init(object.cast(), kind);
-        object
-    }
-}
-
-unsafe fn free(object: *mut PyObject) {
-    // SAFETY: the lock is held, and the object's count is 0.
-    unsafe {
-        let kind = ffi::Py_TYPE(object);
-        ffi::PyObject_Free(object.cast());
-        ffi::Py_DECREF(kind.cast());
-    }
 }
 
 /// An iterable that records its items: as `batch` or as `epoch`.
@@ -125,11 +110,12 @@ unsafe fn free(object: *mut PyObject) {
 pub unsafe fn new(items: *mut PyObject, is_batch: bool) -> *mut PyObject {
     // SAFETY: by the contract.
     unsafe {
-        let made = allocate::<Loop>(*LOOP.get());
+        let made = api::new_collected::<Loop>(*LOOP.get());
         if !made.is_null() {
             ffi::Py_INCREF(items);
             (*made).items = items;
             (*made).is_batch = is_batch;
+            api::PyObject_GC_Track(made.cast());
         }
         made.cast()
     }
@@ -138,62 +124,124 @@ pub unsafe fn new(items: *mut PyObject, is_batch: bool) -> *mut PyObject {
 unsafe extern "C" fn loop_dealloc(object: *mut PyObject) {
     // SAFETY: the interpreter calls this once, with the lock, on an object of this type.
     unsafe {
+        api::PyObject_GC_UnTrack(object.cast());
         let this = object.cast::<Loop>();
         ffi::Py_XDECREF((*this).own);
-        ffi::Py_DECREF((*this).items);
-        free(object);
+        ffi::Py_XDECREF((*this).items);
+        api::free_collected(object);
     }
 }
 
-unsafe extern "C" fn loop_iter(object: *mut PyObject) -> *mut PyObject {
+/// Shows the collector what an object holds.
+unsafe fn visit_all(
+    held: [*mut PyObject; 3],
+    visit: ffi::visitproc,
+    argument: *mut std::ffi::c_void,
+) -> i32 {
+    for object in held.into_iter().filter(|object| !object.is_null()) {
+        // SAFETY: the collector gave both.
+        let stop = unsafe { visit(object, argument) };
+        if stop != 0 {
+            return stop;
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn loop_traverse(
+    object: *mut PyObject,
+    visit: ffi::visitproc,
+    argument: *mut std::ffi::c_void,
+) -> i32 {
+    // SAFETY: the collector calls this with the lock, on an object of this type.
+    unsafe {
+        let this = object.cast::<Loop>();
+        visit_all([(*this).items, (*this).own, ffi::Py_TYPE(object).cast()], visit, argument)
+    }
+}
+
+unsafe extern "C" fn loop_clear(object: *mut PyObject) -> i32 {
+    // SAFETY: as for `loop_traverse`. What was given stays: a loop without it is no loop.
+    unsafe {
+        let own = std::mem::replace(&mut (*object.cast::<Loop>()).own, std::ptr::null_mut());
+        ffi::Py_XDECREF(own);
+    }
+    0
+}
+
+unsafe extern "C-unwind" fn loop_bool(object: *mut PyObject) -> i32 {
+    // SAFETY: as for `loop_iter`.
+    unsafe { running::PyObject_IsTrue((*object.cast::<Loop>()).items) }
+}
+
+unsafe extern "C" fn pass_traverse(
+    object: *mut PyObject,
+    visit: ffi::visitproc,
+    argument: *mut std::ffi::c_void,
+) -> i32 {
+    // SAFETY: as for `loop_traverse`.
+    unsafe {
+        let items = (*object.cast::<Pass>()).items;
+        visit_all([items, ffi::Py_TYPE(object).cast(), std::ptr::null_mut()], visit, argument)
+    }
+}
+
+unsafe extern "C-unwind" fn loop_iter(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter calls this with the lock, on an object of this type.
     unsafe {
         let this = object.cast::<Loop>();
-        let items = ffi::PyObject_GetIter((*this).items);
+        let items = running::PyObject_GetIter((*this).items);
         if items.is_null() {
             return items;
         }
         let next = ffi::PyType_GetSlot(ffi::Py_TYPE(items), ffi::Py_tp_iternext);
-        let pass = allocate::<Pass>(*PASS.get());
-        if pass.is_null() || next.is_null() {
-            ffi::Py_XDECREF(pass.cast());
+        let pass = api::new_collected::<Pass>(*PASS.get());
+        if pass.is_null() {
             ffi::Py_DECREF(items);
             return std::ptr::null_mut();
         }
         (*pass).items = items;
         (*pass).next = std::mem::transmute::<
             *mut std::ffi::c_void,
-            unsafe extern "C" fn(*mut PyObject) -> *mut PyObject,
+            unsafe extern "C-unwind" fn(*mut PyObject) -> *mut PyObject,
         >(next);
         (*pass).open = Opened::INERT;
         (*pass).is_batch = (*this).is_batch;
+        api::PyObject_GC_Track(pass.cast());
         pass.cast()
     }
 }
 
-unsafe extern "C" fn loop_next(object: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn loop_next(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `loop_iter`.
     unsafe {
         let this = object.cast::<Loop>();
         if (*this).own.is_null() {
             (*this).own = loop_iter(object);
         }
-        if (*this).own.is_null() { std::ptr::null_mut() } else { pass_next((*this).own) }
+        let own = (*this).own;
+        if own.is_null() {
+            return std::ptr::null_mut();
+        }
+        // Held: somebody may close the loop while it waits for the item.
+        ffi::Py_INCREF(own);
+        let item = pass_next(own);
+        ffi::Py_DECREF(own);
+        item
     }
 }
 
 static METHODS: Gil<[ffi::PyMethodDef; 2]> = Gil::new([
-    ffi::PyMethodDef {
-        ml_name: c"close".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: loop_close },
-        ml_flags: ffi::METH_NOARGS,
-        ml_doc: c"close($self, /)\n--\n\nClose the scope of the item that next() gave last."
-            .as_ptr(),
-    },
+    plain(
+        c"close",
+        loop_close,
+        ffi::METH_NOARGS,
+        c"close($self, /)\n--\n\nClose the scope of the item that next() gave last.",
+    ),
     ffi::PyMethodDef::zeroed(),
 ]);
 
-unsafe extern "C" fn loop_close(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn loop_close(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `loop_iter`; dropping the pass closes what it has open.
     unsafe {
         let own = std::mem::replace(&mut (*object.cast::<Loop>()).own, std::ptr::null_mut());
@@ -202,13 +250,16 @@ unsafe extern "C" fn loop_close(object: *mut PyObject, _: *mut PyObject) -> *mut
     record::none()
 }
 
-unsafe extern "C" fn loop_length(object: *mut PyObject) -> ffi::Py_ssize_t {
+unsafe extern "C-unwind" fn loop_length(object: *mut PyObject) -> ffi::Py_ssize_t {
     // SAFETY: as for `loop_iter`.
-    unsafe { ffi::PyObject_Size((*object.cast::<Loop>()).items) }
+    unsafe { running::PyObject_Size((*object.cast::<Loop>()).items) }
 }
 
 /// What the loop does not have itself, what was given has: `loader.dataset` goes on working.
-unsafe extern "C" fn loop_getattr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn loop_getattr(
+    object: *mut PyObject,
+    name: *mut PyObject,
+) -> *mut PyObject {
     // SAFETY: as for `loop_iter`.
     unsafe {
         let own = ffi::PyObject_GenericGetAttr(object, name);
@@ -216,24 +267,28 @@ unsafe extern "C" fn loop_getattr(object: *mut PyObject, name: *mut PyObject) ->
             return own;
         }
         ffi::PyErr_Clear();
-        ffi::PyObject_GetAttr((*object.cast::<Loop>()).items, name)
+        running::PyObject_GetAttr((*object.cast::<Loop>()).items, name)
     }
 }
 
 unsafe extern "C" fn pass_dealloc(object: *mut PyObject) {
     // SAFETY: as for `loop_dealloc`.
     unsafe {
+        api::PyObject_GC_UnTrack(object.cast());
         let pass = object.cast::<Pass>();
-        if (*pass).open.slot != hodo_record::binding::INERT {
+        if (*pass).open.slot != INERT {
             close(&mut (*pass).open);
         }
+        if !(*pass).elsewhere.is_null() {
+            drop(Box::from_raw((*pass).elsewhere));
+        }
         ffi::Py_DECREF((*pass).items);
-        free(object);
+        api::free_collected(object);
     }
 }
 
 /// Ends the scope of the item before, opens that of the next and waits for it.
-unsafe extern "C" fn pass_next(object: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn pass_next(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `loop_iter`; the thread's state is the calling thread's own.
     unsafe {
         let pass = object.cast::<Pass>();
@@ -246,6 +301,9 @@ unsafe extern "C" fn pass_next(object: *mut PyObject) -> *mut PyObject {
         let mine =
             head(if (*pass).is_batch { BATCH } else { EPOCH }) | u64::from(flag::HAS_INDEX) << 16;
         let wait = if (*pass).is_batch { head(DATA_WAIT) } else { 0 };
+        if (*pass).open.id != 0 && !is_of(thread, (*pass).open) {
+            swap_elsewhere(pass, thread);
+        }
         let before = (*pass).open;
         let index = (*pass).index;
         let [item_scope, waiting] = match Thread::turn(thread, before.slot, mine, index, wait) {
@@ -253,12 +311,13 @@ unsafe extern "C" fn pass_next(object: *mut PyObject) -> *mut PyObject {
             None => turn_slowly(before, mine, index, wait),
         };
         (*pass).open = item_scope;
+        (*pass).index = index + 1;
         let item = ((*pass).next)((*pass).items);
         if item.is_null() {
-            finish(pass, waiting);
+            (*pass).index = index;
+            finish(pass, item_scope, waiting);
             return item;
         }
-        (*pass).index = index + 1;
         if wait != 0 {
             let thread = here::to_change();
             if !Thread::close(thread, waiting.slot) {
@@ -266,6 +325,30 @@ unsafe extern "C" fn pass_next(object: *mut PyObject) -> *mut PyObject {
             }
         }
         item
+    }
+}
+
+/// Whether a scope was opened on this thread.
+#[inline(always)]
+unsafe fn is_of(thread: *mut Thread, opened: Opened) -> bool {
+    // SAFETY: the state is the calling thread's own, or one that stands for none.
+    let number = SpanId(unsafe { (*thread).next_id }).thread();
+    SpanId(opened.id).thread() == number
+}
+
+/// Several threads share the iterator: each is at an item of its own.
+#[cold]
+#[inline(never)]
+unsafe fn swap_elsewhere(pass: *mut Pass, thread: *mut Thread) {
+    // SAFETY: the lock is held; the list is the pass's own.
+    unsafe {
+        if (*pass).elsewhere.is_null() {
+            (*pass).elsewhere = Box::into_raw(Box::default());
+        }
+        let elsewhere = &mut *(*pass).elsewhere;
+        elsewhere.push((*pass).open);
+        let at = elsewhere.iter().position(|&opened| is_of(thread, opened));
+        (*pass).open = at.map_or(Opened::INERT, |at| elsewhere.swap_remove(at));
     }
 }
 
@@ -291,7 +374,7 @@ unsafe fn close(open: &mut Opened) {
     // SAFETY: the lock is held.
     unsafe {
         let opened = std::mem::replace(open, Opened::INERT);
-        if opened.slot != hodo_record::binding::INERT && is_on() {
+        if opened.slot != INERT && is_on() {
             here::to_change();
             record::close(opened);
         }
@@ -301,16 +384,18 @@ unsafe fn close(open: &mut Opened) {
 /// No further item: what was opened for it is taken back, unless the iterator failed.
 #[cold]
 #[inline(never)]
-unsafe fn finish(pass: *mut Pass, waiting: Opened) {
+unsafe fn finish(pass: *mut Pass, opened: Opened, waiting: Opened) {
     // SAFETY: the lock is held.
     unsafe {
-        let opened = std::mem::replace(&mut (*pass).open, Opened::INERT);
+        if (*pass).open.id == opened.id {
+            (*pass).open = Opened::INERT;
+        }
         let raised = ffi::PyErr_Occurred();
         let failed = !raised.is_null()
             && ffi::PyErr_GivenExceptionMatches(raised, ffi::PyExc_StopIteration) == 0;
         here::to_change();
         for opened in [waiting, opened] {
-            if opened.slot == hodo_record::binding::INERT {
+            if opened.slot == INERT {
                 continue;
             }
             if failed {

@@ -15,7 +15,7 @@ struct Call {
 }
 
 /// `hodo.mark(name, value, kind="point", **attrs)`.
-pub unsafe extern "C" fn mark(
+pub unsafe extern "C-unwind" fn mark(
     _module: *mut PyObject,
     args: *const *mut PyObject,
     count: ffi::Py_ssize_t,

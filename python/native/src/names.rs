@@ -34,6 +34,8 @@ pub struct Known {
 
 const EMPTY: Known =
     Known { text: std::ptr::null_mut(), id: 0, role: Role::Attribute, is_whole: false };
+/// Longest text, in characters, that the cache keeps alive.
+const MOST_KEPT_CHARACTERS: isize = 1024;
 /// Longest text, in characters, that a value is given an id for.
 const MOST_VALUE_CHARACTERS: isize = 256;
 static CACHE: Gil<[[Known; WAYS]; SETS]> = Gil::new([[EMPTY; WAYS]; SETS]);
@@ -74,7 +76,7 @@ unsafe fn learn(text: *mut PyObject) -> Known {
         let (id, role) = with_text(text, |text| (intern(text_or_placeholder(text)), role(text)));
         let is_whole = (1..=MOST_VALUE_CHARACTERS).contains(&ffi::PyUnicode_GetLength(text));
         let known = Known { text, id, role, is_whole };
-        if id != 0 {
+        if id != 0 && ffi::PyUnicode_GetLength(text) <= MOST_KEPT_CHARACTERS {
             ffi::Py_INCREF(text);
             let set = &mut (*CACHE.get())[set_of(text)];
             let out = set[WAYS - 1].text;

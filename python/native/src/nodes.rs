@@ -66,14 +66,24 @@ unsafe extern "C" fn visit(object: *mut PyObject, search: *mut std::ffi::c_void)
 /// Whether an object is a node of a table of variables, not a variable or its value.
 unsafe fn is_node(object: *mut PyObject) -> bool {
     static KINDS: Gil<[*mut ffi::PyTypeObject; 3]> = Gil::new([std::ptr::null_mut(); 3]);
-    // SAFETY: the lock is held.
+    // SAFETY: the lock is held. No code of the program's runs here: types that it made are passed
+    // over, and the name of another is read without asking its type.
     unsafe {
         let kind = ffi::Py_TYPE(object);
         let kinds = &mut *KINDS.get();
         if kinds.contains(&kind) {
             return true;
         }
-        let is_one = crate::values::type_name(kind).starts_with("hamt_");
+        if ffi::PyType_GetFlags(kind) & ffi::Py_TPFLAGS_HEAPTYPE != 0 {
+            return false;
+        }
+        let name = crate::api::PyType_GetName(kind);
+        if name.is_null() {
+            ffi::PyErr_Clear();
+            return false;
+        }
+        let is_one = crate::names::with_text(name, |name| name.starts_with("hamt_"));
+        ffi::Py_DECREF(name);
         if is_one && let Some(place) = kinds.iter_mut().find(|place| place.is_null()) {
             *place = kind;
         }

@@ -1,6 +1,7 @@
 //! What each thread holds: its own stack, and the one that is on top of it.
 
 use crate::stack::Stack;
+use hodo_record::binding::Entered;
 use pyo3::ffi::{self, PyObject};
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -15,6 +16,8 @@ pub struct OnThread {
     pub top: Cell<*mut Stack>,
     /// The thread's own count of `enter_new_scope`, while another context's is in its place.
     pub base_numbers: Cell<u64>,
+    /// What the recorder gave when the top was put there.
+    pub entered: Cell<Entered>,
 }
 
 /// Stacks that ended threads held; the lock is not held where a thread ends.
@@ -23,7 +26,12 @@ static LEFT_BEHIND: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 impl OnThread {
     const fn new() -> OnThread {
         let none = std::ptr::null_mut();
-        OnThread { base: Cell::new(none), top: Cell::new(none), base_numbers: Cell::new(0) }
+        OnThread {
+            base: Cell::new(none),
+            top: Cell::new(none),
+            base_numbers: Cell::new(0),
+            entered: Cell::new(Entered::INERT),
+        }
     }
 }
 

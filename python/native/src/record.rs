@@ -1,8 +1,10 @@
 //! What is recorded outside the fast path, and small things of Python's that several files need.
 
+use crate::api::running;
 use crate::{here, names, values};
 use hodo_record::binding::{
-    AttrsRecord, Begun, DROPPED, INERT, Opened, Raw, SpanId, Thread, code, table, thread,
+    AttrsRecord, Begun, DROPPED, Head, INERT, Kind, Opened, Raw, SpanId, Thread, code, table,
+    thread,
 };
 use hodo_record::flag;
 use pyo3::ffi::{self, PyObject};
@@ -35,11 +37,11 @@ pub unsafe fn text(text: &str) -> *mut PyObject {
 pub unsafe fn call_python(module: &CStr, name: &CStr, args: &[*mut PyObject]) -> *mut PyObject {
     // SAFETY: by the contract; what is called is held meanwhile.
     unsafe {
-        let module = ffi::PyImport_ImportModule(module.as_ptr());
+        let module = running::PyImport_ImportModule(module.as_ptr());
         if module.is_null() {
             return module;
         }
-        let function = ffi::PyObject_GetAttrString(module, name.as_ptr());
+        let function = running::PyObject_GetAttrString(module, name.as_ptr());
         ffi::Py_DECREF(module);
         if function.is_null() {
             return function;
@@ -49,7 +51,7 @@ pub unsafe fn call_python(module: &CStr, name: &CStr, args: &[*mut PyObject]) ->
             ffi::Py_INCREF(arg);
             ffi::PyTuple_SetItem(tuple, i as isize, arg);
         }
-        let result = ffi::PyObject_CallObject(function, tuple);
+        let result = running::PyObject_CallObject(function, tuple);
         ffi::Py_DECREF(tuple);
         ffi::Py_DECREF(function);
         result
@@ -81,7 +83,7 @@ pub unsafe fn open(known: *mut Thread, head: u64, index: i64) -> (Opened, u64) {
 pub unsafe fn close(opened: Opened) {
     // SAFETY: by the contract; a slot that is not the innermost is left to the table.
     unsafe {
-        if !Thread::close(thread(), opened.slot)
+        if !Thread::close_if(thread(), opened.slot, opened.id)
             && let Some(table) = table()
         {
             (table.close)(opened.slot, opened.id, false);
@@ -210,5 +212,44 @@ pub unsafe fn fail_with_error_set(opened: Opened, raised: *mut PyObject) {
         ffi::PyErr_Fetch(kind, value, trace);
         fail(opened, raised);
         ffi::PyErr_Restore(*kind, *value, *trace);
+    }
+}
+
+/// Whether an open scope is on the stack of the running context.
+///
+/// # Safety
+/// The lock is held, and the running context's stack is on its thread.
+pub unsafe fn is_of_context(opened: Opened) -> bool {
+    let state = thread();
+    // SAFETY: the state is the calling thread's own; its slots point at each other, ending in null.
+    unsafe {
+        let mut slot = (*state).current;
+        while !slot.is_null() && Head::from_word((*slot).head).kind == Kind::Span as u8 {
+            if slot == opened.slot {
+                return true;
+            }
+            slot = (*slot).up;
+        }
+    }
+    false
+}
+
+/// Sets the attributes that a scope was described with.
+///
+/// # Safety
+/// The lock is held; `scope` is alive.
+pub unsafe fn set_described(opened: Opened, scope: *mut crate::scope::Scope) {
+    if opened.id == 0 {
+        return;
+    }
+    // SAFETY: by the contract. What is set is held: its code may run anything.
+    unsafe {
+        let attributes = (*scope).all_attributes();
+        set_fixed(opened, &attributes.fixed);
+        ffi::Py_INCREF(scope.cast());
+        for (key, value) in attributes.late {
+            set(opened, key, value);
+        }
+        ffi::Py_DECREF(scope.cast());
     }
 }

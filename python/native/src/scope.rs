@@ -120,7 +120,11 @@ pub unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: the interpreter calls this once, with the lock, on an object of this type.
     unsafe {
         let scope = object.cast::<Scope>();
-        if (*scope).opened.slot != INERT {
+        // Once for every time it was entered.
+        loop {
+            if (*scope).opened.slot == INERT {
+                break;
+            }
             leave(scope, std::ptr::null_mut());
         }
         ffi::Py_DECREF((*scope).name);

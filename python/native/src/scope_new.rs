@@ -9,7 +9,7 @@ use hodo_record::{flag, is_on};
 use pyo3::ffi::{self, PyObject};
 
 /// `hodo.scope(name, index=None, *, tag=None, repeat=None, warmup=0, **attrs)`.
-pub unsafe extern "C" fn scope(
+pub unsafe extern "C-unwind" fn scope(
     _module: *mut PyObject,
     args: *const *mut PyObject,
     count: ffi::Py_ssize_t,

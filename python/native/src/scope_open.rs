@@ -9,7 +9,7 @@ use hodo_record::{flag, is_on};
 use pyo3::ffi::{self, PyObject};
 
 /// No argument enters, three leave, one makes a decorator.
-pub unsafe extern "C" fn call(
+pub unsafe extern "C-unwind" fn call(
     object: *mut PyObject,
     args: *const *mut PyObject,
     nargsf: usize,
@@ -163,7 +163,7 @@ pub unsafe fn leave(scope: *mut Scope, raised: *mut PyObject) {
             (*scope).end = counter();
         }
         let plain = (*scope).more.is_null();
-        if !plain || !Thread::close(thread, opened.slot) {
+        if !plain || !Thread::close_if(thread, opened.slot, opened.id) {
             leave_slowly(scope, opened);
         }
     }
@@ -179,11 +179,14 @@ unsafe fn leave_slowly(scope: *mut Scope, opened: Opened) {
             record::close(opened);
             return;
         };
-        // Entered several times, perhaps by several threads: the latest of this one is left.
+        // Entered several times, perhaps by several tasks or threads: the latest of this one is left.
         outer.push((opened, (*scope).span, (*scope).start));
         let number = record::thread_number();
-        let is_ours = |&(opened, ..): &(Opened, u64, u64)| SpanId(opened.id).thread() == number;
-        let at = outer.iter().rposition(is_ours).unwrap_or(outer.len() - 1);
+        let is_here = |&(opened, ..): &(Opened, u64, u64)| record::is_of_context(opened);
+        let is_of_thread =
+            |&(opened, ..): &(Opened, u64, u64)| SpanId(opened.id).thread() == number;
+        let at = outer.iter().rposition(is_here).or_else(|| outer.iter().rposition(is_of_thread));
+        let at = at.unwrap_or(outer.len() - 1);
         let (leaving, ..) = outer.remove(at);
         if let Some((opened, span, start)) = outer.pop() {
             ((*scope).opened, (*scope).span, (*scope).start) = (opened, span, start);

@@ -95,7 +95,7 @@ unsafe extern "C" fn way_get(
     found
 }
 
-unsafe extern "C" fn way_call(
+unsafe extern "C-unwind" fn way_call(
     _way: *mut PyObject,
     args: *mut PyObject,
     _keywords: *mut PyObject,
@@ -131,12 +131,14 @@ pub unsafe fn as_scope(object: *mut PyObject) -> Option<*mut Scope> {
     is_one.then_some(object.cast())
 }
 
-type Fast = unsafe extern "C" fn(
+type Fast = unsafe extern "C-unwind" fn(
     *mut PyObject,
     *const *mut PyObject,
     ffi::Py_ssize_t,
     *mut PyObject,
 ) -> *mut PyObject;
+
+type Plain = unsafe extern "C-unwind" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
 
 /// A method that takes its arguments as the interpreter has them.
 pub const fn fast(
@@ -146,21 +148,30 @@ pub const fn fast(
 ) -> ffi::PyMethodDef {
     ffi::PyMethodDef {
         ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: function },
+        ml_meth: ffi::PyMethodDefPointer {
+            // SAFETY: the same function but for what it says of unwinding.
+            PyCFunctionFastWithKeywords: unsafe {
+                std::mem::transmute::<Fast, ffi::PyCFunctionFastWithKeywords>(function)
+            },
+        },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.as_ptr(),
     }
 }
 
-const fn plain(
+/// A method that takes itself and one argument, or none.
+pub const fn plain(
     name: &'static std::ffi::CStr,
-    function: ffi::PyCFunction,
+    function: Plain,
     flags: std::ffi::c_int,
     doc: &'static std::ffi::CStr,
 ) -> ffi::PyMethodDef {
     ffi::PyMethodDef {
         ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
+        ml_meth: ffi::PyMethodDefPointer {
+            // SAFETY: as in `fast`.
+            PyCFunction: unsafe { std::mem::transmute::<Plain, ffi::PyCFunction>(function) },
+        },
         ml_flags: flags,
         ml_doc: doc.as_ptr(),
     }
@@ -220,7 +231,7 @@ static GETTERS: Gil<[ffi::PyGetSetDef; 8]> = Gil::new([
     unsafe { std::mem::zeroed() },
 ]);
 
-unsafe extern "C" fn set(
+unsafe extern "C-unwind" fn set(
     object: *mut PyObject,
     args: *const *mut PyObject,
     count: ffi::Py_ssize_t,
@@ -254,7 +265,7 @@ unsafe fn set_one(opened: binding::Opened, key: *mut PyObject, value: *mut PyObj
 }
 
 /// A mark of this scope, also when it is not the innermost.
-unsafe extern "C" fn mark(
+unsafe extern "C-unwind" fn mark(
     object: *mut PyObject,
     args: *const *mut PyObject,
     count: ffi::Py_ssize_t,
@@ -279,13 +290,13 @@ unsafe extern "C" fn mark(
     }
 }
 
-unsafe extern "C" fn end(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn end(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter holds the lock; the object is a scope.
     unsafe { leave(object.cast(), std::ptr::null_mut()) };
     record::none()
 }
 
-unsafe extern "C" fn fail(object: *mut PyObject, error: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn fail(object: *mut PyObject, error: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`.
     unsafe {
         let is_type = ffi::PyType_Check(error) != 0;
@@ -299,7 +310,7 @@ unsafe extern "C" fn fail(object: *mut PyObject, error: *mut PyObject) -> *mut P
     record::none()
 }
 
-unsafe extern "C" fn aenter(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn aenter(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`.
     unsafe {
         enter(object.cast());
@@ -307,7 +318,7 @@ unsafe extern "C" fn aenter(object: *mut PyObject, _: *mut PyObject) -> *mut PyO
     }
 }
 
-unsafe extern "C" fn aexit(object: *mut PyObject, args: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn aexit(object: *mut PyObject, args: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`; the arguments are a tuple.
     unsafe {
         let kind = ffi::PyTuple_GetItem(args, 0);
@@ -319,13 +330,13 @@ unsafe extern "C" fn aexit(object: *mut PyObject, args: *mut PyObject) -> *mut P
     }
 }
 
-unsafe extern "C" fn again(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn again(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`.
     unsafe { scope::again(object) }
 }
 
 /// `for i in hodo.scope("x", repeat=10)`.
-unsafe extern "C" fn iterate(object: *mut PyObject) -> *mut PyObject {
+unsafe extern "C-unwind" fn iterate(object: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`.
     unsafe {
         if (*object.cast::<Scope>()).loop_numbers().is_none() {

@@ -17,6 +17,8 @@ pub struct Stack {
     base: PyObject,
     /// Weak reference to the context whose stack this is; null once only copies hold it.
     owner: *mut PyObject,
+    /// That context's address.
+    context: usize,
     /// The context's table of variables when this stack was put into it, held: while it is, no
     /// other table has its address. The table holds the stack in turn, until the context dies.
     vars: *mut PyObject,
@@ -36,7 +38,6 @@ pub struct Stack {
     entered_numbers: u64,
     /// The scope that what opens here first is inside of.
     parent: Begun,
-    entered: Entered,
     aside: *mut Suspended,
 }
 
@@ -47,8 +48,8 @@ static TYPE: Gil<*mut ffi::PyTypeObject> = Gil::new(std::ptr::null_mut());
 static VARIABLE: Gil<*mut PyObject> = Gil::new(std::ptr::null_mut());
 /// The function that is called when a context dies.
 static ON_DEATH: Gil<*mut PyObject> = Gil::new(std::ptr::null_mut());
-/// Stacks by the address of the weak reference to their context.
-static BY_OWNER: Gil<Option<HashMap<usize, *mut Stack>>> = Gil::new(None);
+/// Stacks by the address of their context, and of the weak reference to it.
+static BY_ADDRESS: Gil<Option<HashMap<usize, *mut Stack>>> = Gil::new(None);
 
 /// Makes the type and the variable.
 ///
@@ -57,13 +58,15 @@ static BY_OWNER: Gil<Option<HashMap<usize, *mut Stack>>> = Gil::new(None);
 pub unsafe fn prepare() -> Result<(), ()> {
     let slots = &mut [
         ffi::PyType_Slot { slot: ffi::Py_tp_dealloc, pfunc: dealloc as *mut _ },
+        ffi::PyType_Slot { slot: ffi::Py_tp_traverse, pfunc: traverse as *mut _ },
+        ffi::PyType_Slot { slot: ffi::Py_tp_clear, pfunc: clear as *mut _ },
         ffi::PyType_Slot { slot: 0, pfunc: std::ptr::null_mut() },
     ];
     let mut spec = ffi::PyType_Spec {
         name: c"hodo._hodo.Stack".as_ptr(),
         basicsize: size_of::<Stack>() as i32,
         itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as u32,
+        flags: api::COLLECTED,
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: by the contract; the slots are complete.
@@ -89,19 +92,17 @@ fn new(is_base: bool, thread: *mut Thread, parent: Begun) -> *mut Stack {
     // SAFETY: the lock is held; the object is filled before anybody sees it.
     unsafe {
         give_up_left_behind();
-        let kind = *TYPE.get();
-        let stack = ffi::PyObject_Malloc(size_of::<Stack>()).cast::<Stack>();
+        let stack = api::new_collected::<Stack>(*TYPE.get());
         if stack.is_null() {
+            ffi::PyErr_Clear();
             return stack;
         }
-        stack.write_bytes(0, 1);
-        ffi::PyObject_Init(stack.cast(), kind);
         (*stack).is_base = is_base;
         (*stack).thread = thread;
         (*stack).number = number;
         (*stack).link = Begun::INERT;
         (*stack).parent = parent;
-        (*stack).entered = Entered::INERT;
+        api::PyObject_GC_Track(stack.cast());
         stack
     }
 }
@@ -109,6 +110,7 @@ fn new(is_base: bool, thread: *mut Thread, parent: Begun) -> *mut Stack {
 unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: the interpreter calls this once, with the lock, on an object of this type.
     unsafe {
+        api::PyObject_GC_UnTrack(object.cast());
         let stack = object.cast::<Stack>();
         if !(*stack).aside.is_null()
             && let Some(table) = table()
@@ -116,32 +118,67 @@ unsafe extern "C" fn dealloc(object: *mut PyObject) {
             (table.drop_suspended)(&mut (*stack).aside);
         }
         disown(stack);
-        let kind = ffi::Py_TYPE(object);
-        ffi::PyObject_Free(object.cast());
-        ffi::Py_DECREF(kind.cast());
+        api::free_collected(object);
     }
 }
 
-/// Gives up the context of a stack, and its table of variables.
+unsafe extern "C" fn traverse(
+    object: *mut PyObject,
+    visit: ffi::visitproc,
+    argument: *mut std::ffi::c_void,
+) -> i32 {
+    // SAFETY: the collector calls this with the lock, on an object of this type.
+    unsafe {
+        let stack = object.cast::<Stack>();
+        for held in [(*stack).owner, (*stack).vars, ffi::Py_TYPE(object).cast()] {
+            if !held.is_null() {
+                let stop = visit(held, argument);
+                if stop != 0 {
+                    return stop;
+                }
+            }
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn clear(object: *mut PyObject) -> i32 {
+    // SAFETY: as for `traverse`.
+    unsafe { disown(object.cast()) };
+    0
+}
+
+/// Gives up the context of a stack, and its table of variables, whose values may run code of the
+/// program's as they go: the last thing to be done.
 unsafe fn disown(stack: *mut Stack) {
-    // SAFETY: the lock is held. The table goes last: it may hold the last reference to the stack.
+    // SAFETY: the lock is held.
     unsafe {
         let owner = std::mem::replace(&mut (*stack).owner, std::ptr::null_mut());
-        if let Some(by_owner) = (*BY_OWNER.get()).as_mut() {
-            by_owner.remove(&(owner as usize));
+        let context = std::mem::take(&mut (*stack).context);
+        if let Some(by_address) = (*BY_ADDRESS.get()).as_mut() {
+            for address in [owner as usize, context] {
+                if by_address.get(&address) == Some(&stack) {
+                    by_address.remove(&address);
+                }
+            }
         }
         let vars = std::mem::replace(&mut (*stack).vars, std::ptr::null_mut());
+        (*stack).node_count = 0;
         ffi::Py_XDECREF(owner);
         ffi::Py_XDECREF(vars);
     }
+}
+
+unsafe fn by_address(address: usize) -> Option<*mut Stack> {
+    // SAFETY: the lock is held.
+    unsafe { (*BY_ADDRESS.get()).as_ref()?.get(&address).copied() }
 }
 
 /// A context has died: nobody needs its table any more.
 unsafe extern "C" fn on_death(_: *mut PyObject, owner: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter calls this with the lock; stacks leave the list before they go.
     unsafe {
-        let by_owner = (*BY_OWNER.get()).as_ref();
-        if let Some(&stack) = by_owner.and_then(|by_owner| by_owner.get(&(owner as usize))) {
+        if let Some(stack) = by_address(owner as usize) {
             ffi::Py_INCREF(stack.cast());
             (*stack).link = link(stack);
             disown(stack);
@@ -162,27 +199,47 @@ pub unsafe fn of_context(
 ) -> Option<*mut Stack> {
     // SAFETY: by the contract.
     unsafe {
+        // Its own first: a framework may copy variables from one context into another.
+        let own_stack = by_address(context as usize).filter(|&stack| owns(context, stack));
+        if let Some(stack) = own_stack.filter(|&stack| is_usable(stack, thread)) {
+            ffi::Py_INCREF(stack.cast());
+            return Some(stack);
+        }
         let mut inherited = std::ptr::null_mut();
         if api::PyContextVar_Get(*VARIABLE.get(), std::ptr::null_mut(), &mut inherited) != 0 {
             ffi::PyErr_Clear();
         }
         let inherited = inherited.cast::<Stack>();
-        let owned = !inherited.is_null() && owns(context, inherited);
-        if owned && (!(*inherited).is_base || (*inherited).thread == thread) {
-            return Some(inherited);
-        }
-        let parent = if is_base { Begun::INERT } else { parent_for(inherited) };
-        let numbers = inherited_numbers(inherited);
-        ffi::Py_XDECREF(inherited.cast());
+        let from = own_stack.unwrap_or(inherited);
+        let parent = if is_base { Begun::INERT } else { parent_for(from) };
+        let numbers = inherited_numbers(from);
         let stack = new(is_base, thread, parent);
         if stack.is_null() || !own(stack) {
+            ffi::Py_XDECREF(inherited.cast());
             return None;
         }
         (*stack).entered_numbers = numbers;
         if is_base {
             hold(|held| &held.base, stack);
         }
+        // A context that another thread ran before goes on with a stack of this thread's.
+        if let Some(before) = own_stack {
+            ffi::Py_INCREF(before.cast());
+            (*before).link = parent;
+            disown(before);
+            ffi::Py_DECREF(before.cast());
+        }
+        ffi::Py_XDECREF(inherited.cast());
         Some(stack)
+    }
+}
+
+/// Whether a context's stack can be used on this thread: not while it is on top of another's.
+unsafe fn is_usable(stack: *mut Stack, thread: *mut Thread) -> bool {
+    // SAFETY: the lock is held; the stack is alive.
+    unsafe {
+        let bound = (*stack).is_base || (*stack).is_installed;
+        !bound || (*stack).thread == thread
     }
 }
 
@@ -266,7 +323,10 @@ unsafe fn own(stack: *mut Stack) -> bool {
             return false;
         }
         (*stack).owner = owner;
-        (*BY_OWNER.get()).get_or_insert_default().insert(owner as usize, stack);
+        (*stack).context = context;
+        let by_address = (*BY_ADDRESS.get()).get_or_insert_default();
+        by_address.insert(owner as usize, stack);
+        by_address.insert(context, stack);
         (*stack).vars = word(context as *const u8, VARS_AT) as *mut PyObject;
         ffi::Py_INCREF((*stack).vars);
         // Where no way is found, the stack always counts as shared.
@@ -278,32 +338,42 @@ unsafe fn own(stack: *mut Stack) -> bool {
 }
 
 /// The running context was copied: the copies keep `stack` with the scope that is innermost now,
-/// and the context goes on with a new one, which is returned.
+/// and the context goes on with a new one, which is returned. The caller gives up `stack` with
+/// [`release`], when it no longer uses it.
 ///
 /// # Safety
 /// The lock is held; `stack` is the running context's and on its thread.
-pub unsafe fn renew(stack: *mut Stack) -> *mut Stack {
+pub unsafe fn renew(stack: *mut Stack) -> Option<*mut Stack> {
     // SAFETY: by the contract.
     unsafe {
         let (is_base, thread, parent) = ((*stack).is_base, (*stack).thread, (*stack).parent);
         let renewed = new(is_base, thread, parent);
-        ffi::Py_INCREF(stack.cast());
         if renewed.is_null() || !own(renewed) {
-            return stack;
+            return None;
         }
         (*stack).link = table().map_or(Begun::INERT, |table| (table.link)());
         (*stack).entered_numbers = numbers();
-        disown(stack);
-        (*renewed).entered = std::mem::replace(&mut (*stack).entered, Entered::INERT);
         (*renewed).aside = std::mem::replace(&mut (*stack).aside, std::ptr::null_mut());
         (*renewed).is_installed = std::mem::take(&mut (*stack).is_installed);
+        (*renewed).is_covered = (*stack).is_covered;
         if is_base {
             hold(|held| &held.base, renewed);
         } else if (*renewed).is_installed {
             hold(|held| &held.top, renewed);
         }
+        Some(renewed)
+    }
+}
+
+/// Gives up a stack that was renewed.
+///
+/// # Safety
+/// The lock is held; the caller holds the stack.
+pub unsafe fn release(stack: *mut Stack) {
+    // SAFETY: by the contract.
+    unsafe {
+        disown(stack);
         ffi::Py_DECREF(stack.cast());
-        renewed
     }
 }
 
@@ -358,12 +428,15 @@ pub unsafe fn install(stack: *mut Stack) {
             base.entered_numbers = numbers();
         }
         let parent = here_or_outside((*stack).parent, (table.process)());
-        (*stack).entered = (table.resume)(parent, &mut (*stack).aside);
+        let entered = (table.resume)(parent, &mut (*stack).aside);
         (*stack).thread = hodo_record::binding::thread();
         (*stack).number = (table.number)();
         (*stack).is_installed = true;
         let outside = swap_entered((*stack).entered_numbers);
-        let _ = ON_THREAD.try_with(|held| held.base_numbers.set(outside));
+        let _ = ON_THREAD.try_with(|held| {
+            held.base_numbers.set(outside);
+            held.entered.set(entered);
+        });
         hold(|held| &held.top, stack);
     }
 }
@@ -382,7 +455,8 @@ unsafe fn take_aside() {
     unsafe {
         (*stack).link = (table.link)();
         (*stack).is_installed = false;
-        let entered = std::mem::replace(&mut (*stack).entered, Entered::INERT);
+        let entered = ON_THREAD.try_with(|held| held.entered.replace(Entered::INERT));
+        let entered = entered.unwrap_or(Entered::INERT);
         (table.suspend)(entered, &mut (*stack).aside);
         let outside = ON_THREAD.try_with(|held| held.base_numbers.get()).unwrap_or(0);
         (*stack).entered_numbers = swap_entered(outside);

@@ -1,5 +1,6 @@
 //! From a Python value to one that can be recorded. Nothing a user passes can raise from here.
 
+use crate::api::running;
 use crate::gil::Gil;
 use crate::names;
 use hodo_record::binding::{JSON, Raw, TEXT, code};
@@ -98,7 +99,23 @@ unsafe fn float_bits(float: *mut PyObject) -> u64 {
         if *FLOAT_IS_PLAIN.get() {
             plain_bits(float)
         } else {
-            ffi::PyFloat_AsDouble(float).to_bits()
+            running::PyFloat_AsDouble(float).to_bits()
+        }
+    }
+}
+
+/// Drops an exception that a value's own code raised. An interrupt is not that code's, and comes
+/// again at the program's next step.
+unsafe fn forget_error() {
+    // SAFETY: the lock is held.
+    unsafe {
+        if ffi::PyErr_Occurred().is_null() {
+            return;
+        }
+        let interrupted = ffi::PyErr_ExceptionMatches(ffi::PyExc_KeyboardInterrupt) != 0;
+        ffi::PyErr_Clear();
+        if interrupted {
+            ffi::PyErr_SetInterrupt();
         }
     }
 }
@@ -145,7 +162,7 @@ unsafe fn whole(value: *mut PyObject) -> Option<Value> {
     unsafe {
         let number = ffi::PyLong_AsLongLongAndOverflow(value, &mut overflow);
         if number == -1 && !ffi::PyErr_Occurred().is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return None;
         }
         (overflow == 0).then_some(Value::Fixed(code::I64, number as u64))
@@ -162,14 +179,14 @@ unsafe fn number(value: *mut PyObject) -> Option<Value> {
     // SAFETY: the lock is held.
     unsafe {
         if ffi::PyFloat_Check(value) != 0 {
-            return Some(Value::Fixed(code::F64, ffi::PyFloat_AsDouble(value).to_bits()));
+            return Some(Value::Fixed(code::F64, running::PyFloat_AsDouble(value).to_bits()));
         }
         if ffi::PyIndex_Check(value) == 0 {
             return None;
         }
-        let index = ffi::PyNumber_Index(value);
+        let index = running::PyNumber_Index(value);
         if index.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return None;
         }
         let number = whole(index);
@@ -182,15 +199,15 @@ unsafe fn number(value: *mut PyObject) -> Option<Value> {
 unsafe fn item(value: *mut PyObject) -> Option<Value> {
     // SAFETY: the lock is held; errors of the value's own code stay here.
     unsafe {
-        let method = ffi::PyObject_GetAttrString(value, c"item".as_ptr());
+        let method = running::PyObject_GetAttrString(value, c"item".as_ptr());
         if method.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return as_float(value);
         }
-        let item = ffi::PyObject_CallNoArgs(method);
+        let item = running::PyObject_CallNoArgs(method);
         ffi::Py_DECREF(method);
         if item.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return None;
         }
         let is_text = ffi::PyUnicode_Check(item) != 0;
@@ -203,15 +220,15 @@ unsafe fn item(value: *mut PyObject) -> Option<Value> {
 unsafe fn as_float(value: *mut PyObject) -> Option<Value> {
     // SAFETY: the lock is held.
     unsafe {
-        let has = ffi::PyObject_GetAttrString(value, c"__float__".as_ptr());
+        let has = running::PyObject_GetAttrString(value, c"__float__".as_ptr());
         if has.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return None;
         }
         ffi::Py_DECREF(has);
-        let number = ffi::PyFloat_AsDouble(value);
+        let number = running::PyFloat_AsDouble(value);
         if !ffi::PyErr_Occurred().is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return None;
         }
         Some(Value::Fixed(code::F64, number.to_bits()))
@@ -236,9 +253,9 @@ unsafe fn as_text(value: *mut PyObject, count: bool) -> Value {
 pub unsafe fn shown(value: *mut PyObject) -> String {
     // SAFETY: by the contract.
     unsafe {
-        let text = ffi::PyObject_Str(value);
+        let text = running::PyObject_Str(value);
         if text.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return format!("<{} that cannot be shown>", type_name(ffi::Py_TYPE(value)));
         }
         let shown = text_of(text);
@@ -254,9 +271,9 @@ pub unsafe fn shown(value: *mut PyObject) -> String {
 pub unsafe fn type_name(kind: *mut ffi::PyTypeObject) -> String {
     // SAFETY: by the contract.
     unsafe {
-        let name = ffi::PyObject_GetAttrString(kind.cast(), c"__name__".as_ptr());
+        let name = running::PyObject_GetAttrString(kind.cast(), c"__name__".as_ptr());
         if name.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
             return "object".into();
         }
         let is_text = ffi::PyUnicode_Check(name) != 0;
@@ -310,10 +327,10 @@ unsafe fn write_list(value: *mut PyObject, out: &mut String, depth: u32) {
     unsafe {
         out.push('[');
         let mut i = 0;
-        while i < ffi::PySequence_Size(value) && out.len() <= MOST_BYTES {
-            let element = ffi::PySequence_GetItem(value, i);
+        while i < running::PySequence_Size(value) && out.len() <= MOST_BYTES {
+            let element = running::PySequence_GetItem(value, i);
             if element.is_null() {
-                ffi::PyErr_Clear();
+                forget_error();
                 break;
             }
             if i > 0 {
@@ -323,7 +340,7 @@ unsafe fn write_list(value: *mut PyObject, out: &mut String, depth: u32) {
             ffi::Py_DECREF(element);
             i += 1;
         }
-        ffi::PyErr_Clear();
+        forget_error();
         out.push(']');
     }
 }
@@ -334,7 +351,7 @@ unsafe fn write_dict(value: *mut PyObject, out: &mut String, depth: u32) {
         out.push('{');
         let pairs = ffi::PyDict_Items(value);
         if pairs.is_null() {
-            ffi::PyErr_Clear();
+            forget_error();
         } else {
             for i in 0..ffi::PyList_Size(pairs) {
                 if out.len() > MOST_BYTES {

@@ -31,20 +31,25 @@ namespace hodo {
 inline namespace v1 {
 namespace detail {
 
+// Stands for the state of a thread that has none: no check of the inlined path holds on it, so
+// nobody writes it.
+[[gnu::visibility("hidden")]] inline hodo_thread no_state = {};
+
 // What this program or library knows of the calling thread.
 struct ThreadLocal {
-  hodo_thread* inlined;        // its state, if its layout is the one of this header
+  hodo_thread* inlined;        // its state, if its layout is the one of this header, or no_state
   hodo_thread* state;          // its state, which only the recorder's functions write
   const unsigned* exceptions;  // see find_exceptions
 };
 
-[[gnu::visibility("hidden")]] inline thread_local ThreadLocal own = {nullptr, nullptr,
+[[gnu::visibility("hidden")]] inline thread_local ThreadLocal own = {&no_state, nullptr,
                                                                      &no_exceptions};
 
 // Keeps what a call of the recorder's has put into `own.state`.
 inline void keep_state(const hodo_api_table* api) noexcept {
   own.exceptions = find_exceptions();
-  own.inlined = HODO_INLINE_SCOPES && api->layout == HODO_LAYOUT ? own.state : nullptr;
+  const bool can = HODO_INLINE_SCOPES && api->layout == HODO_LAYOUT && own.state != nullptr;
+  own.inlined = can ? own.state : &no_state;
 }
 
 [[gnu::noinline]] inline hodo_scope open_by_call(std::uint64_t head, std::int64_t index) noexcept {
@@ -83,7 +88,6 @@ inline bool cpu_holds(const hodo_thread& thread, std::uint64_t now) noexcept {
 
 inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   hodo_thread* const thread = own.inlined;
-  if (thread == nullptr) return open_by_call(head, index);
   hodo_slot* const slot = thread->free;
   if (slot == nullptr || read_shared(thread->fast) == 0) return open_by_call(head, index);
   hodo_slot* const parent = thread->current;
@@ -151,7 +155,7 @@ inline void set_values(hodo_scope scope, const hodo_value* values, std::size_t c
 inline void make_mark(const hodo_value& value, bool summary) noexcept {
   const hodo_api_table* const api = table();
   api->mark(&own.state, &value, summary);
-  if (own.inlined == nullptr) keep_state(api);
+  if (own.inlined == &no_state) keep_state(api);
 }
 
 }  // namespace detail
