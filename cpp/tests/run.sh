@@ -29,9 +29,11 @@ export HODO_TEST_PREFIX=$built/prefix HODO_TEST_BUILT=$built
 ln -s prefix/lib/libhodo.so prefix/lib/libhodo.a prefix/bin/hodo "$built"
 export HODO_TEST_STATIC_LIBS="-ldl -lpthread -lm -lgcc_s"
 export PYTHONDONTWRITEBYTECODE=1
-# The Python package, for what is compared between languages.
+# The Python package, for what is compared between languages; HODO_TEST_SITE names a folder that has it.
 python=python3
-if read -r _ found < <(bash scripts/pythons.sh) && [[ -x $cache/venv/bin/python ]]; then
+if [[ -n ${HODO_TEST_SITE:-} ]]; then
+  export HODO_TEST_SITE
+elif read -r _ found < <(bash scripts/pythons.sh) && [[ -x $cache/venv/bin/python ]]; then
   python=$found
   wheel=$(bash scripts/wheel.sh "$cache")
   "$python" -m zipfile --extract "$wheel" "$built/site"
