@@ -44,6 +44,8 @@ TREE = {
     ("step", "copy", "in copy"): 1,
     ("apart",): 1,
     ("no parent",): 1,
+    ("outlived",): 1,
+    ("reuses",): 1,
     ("numbered",): 1,
     ("first name",): 2,
     ("other name",): 1,

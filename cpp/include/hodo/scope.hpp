@@ -121,23 +121,36 @@ namespace detail {
 struct Fields {
   using A = const Attribute&;
 
-  Fields(Index i) noexcept : index(i), count(0), values{} {}
-  Fields(Index i, A a) noexcept
-      : index(i), count(1), values{a.raw} {}
-  Fields(Index i, A a, A b) noexcept
-      : index(i), count(2), values{a.raw, b.raw} {}
-  Fields(Index i, A a, A b, A c) noexcept
-      : index(i), count(3), values{a.raw, b.raw, c.raw} {}
-  Fields(Index i, A a, A b, A c, A d) noexcept
-      : index(i), count(4), values{a.raw, b.raw, c.raw, d.raw} {}
-  Fields(Index i, A a, A b, A c, A d, A e) noexcept
-      : index(i), count(5), values{a.raw, b.raw, c.raw, d.raw, e.raw} {}
-  Fields(Index i, A a, A b, A c, A d, A e, A f) noexcept
-      : index(i), count(6), values{a.raw, b.raw, c.raw, d.raw, e.raw, f.raw} {}
-  Fields(Index i, A a, A b, A c, A d, A e, A f, A g) noexcept
-      : index(i), count(7), values{a.raw, b.raw, c.raw, d.raw, e.raw, f.raw, g.raw} {}
-  Fields(Index i, A a, A b, A c, A d, A e, A f, A g, A h) noexcept
-      : index(i), count(8), values{a.raw, b.raw, c.raw, d.raw, e.raw, f.raw, g.raw, h.raw} {}
+  Fields(Index i) noexcept : index(i), count(0) {}
+  Fields(Index i, A a) noexcept : Fields(i) {
+    keep({&a});
+  }
+  Fields(Index i, A a, A b) noexcept : Fields(i) {
+    keep({&a, &b});
+  }
+  Fields(Index i, A a, A b, A c) noexcept : Fields(i) {
+    keep({&a, &b, &c});
+  }
+  Fields(Index i, A a, A b, A c, A d) noexcept : Fields(i) {
+    keep({&a, &b, &c, &d});
+  }
+  Fields(Index i, A a, A b, A c, A d, A e) noexcept : Fields(i) {
+    keep({&a, &b, &c, &d, &e});
+  }
+  Fields(Index i, A a, A b, A c, A d, A e, A f) noexcept : Fields(i) {
+    keep({&a, &b, &c, &d, &e, &f});
+  }
+  Fields(Index i, A a, A b, A c, A d, A e, A f, A g) noexcept : Fields(i) {
+    keep({&a, &b, &c, &d, &e, &f, &g});
+  }
+  Fields(Index i, A a, A b, A c, A d, A e, A f, A g, A h) noexcept : Fields(i) {
+    keep({&a, &b, &c, &d, &e, &f, &g, &h});
+  }
+
+  // Leaves the rest of the values as they are: nobody looks there.
+  void keep(std::initializer_list<const Attribute*> given) noexcept {
+    for (const Attribute* attribute : given) values[count++] = attribute->raw;
+  }
 
   Index index;
   std::size_t count;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -28,11 +29,14 @@ struct AtExit {
 };
 AtExit at_exit;
 
-// Runs on, recording, until the process is gone.
+// Runs on, recording, until the process is gone; no faster than a busy machine can write.
 void outlives_main() {
   std::thread([] {
     for (;;) {
-      HODO_SCOPE("other") {}
+      for (int i = 0; i < 20; ++i) {
+        HODO_SCOPE("other") {}
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }).detach();
 }

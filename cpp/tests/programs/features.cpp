@@ -170,6 +170,18 @@ void threads() {
   }
 }
 
+void a_scope_that_outlives_its_thread() {
+  hodo::Scope kept;
+  std::thread([&kept] { kept = hodo::Scope("outlived"); }).join();
+  // Likely in the slot that the other thread left.
+  std::thread([&kept] {
+    HODO_SCOPE("reuses") {
+      kept.end();
+      CHECK(hodo::current_scope_id() == (records ? 2u : 1u));
+    }
+  }).join();
+}
+
 void numbers() {
   const auto outside = hodo::current_scope_id();
   CHECK(outside == 1);
@@ -211,6 +223,7 @@ int main() {
   loops();
   benchmarks();
   threads();
+  a_scope_that_outlives_its_thread();
   numbers();
   names_at_one_address();
   CHECK(hodo::flush() == (records ? hodo::Flushed::done : hodo::Flushed::off));

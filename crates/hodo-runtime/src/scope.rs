@@ -162,6 +162,10 @@ unsafe fn open_named(name: *const c_char, flags: u16, index: i64) -> Scope {
 /// As for `hodo_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hodo_close(thread: *mut *mut ThreadState, scope: Scope) {
+    // A thread without a state has no innermost slot either: null would be taken for it.
+    if scope.slot.is_null() {
+        return;
+    }
     // SAFETY: by the contract; a slot that is not the innermost is left alone.
     unsafe {
         let state = state(thread);
