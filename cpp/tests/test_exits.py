@@ -1,5 +1,6 @@
 """Every way a program can end: nothing that was closed is lost, the exit code is the program's."""
 
+import shutil
 import signal
 
 from support import HEAVY, Case
@@ -27,6 +28,7 @@ class Exits(Case):
         done = self.start(self.build("exits.cpp", "-O2"), *arguments)
         self.assertEqual(done.returncode, code, done.stderr)
         report = self.report()
+        shutil.rmtree(self.folder / "runs")
         self.assertEqual(report["records"]["lost_records"], 0)
         return sum(n["count"] for n in report["nodes"] if n["name"] == "step")
 
