@@ -219,9 +219,11 @@ impl Thread {
     /// As for [`Thread::close`], but the slot may be anybody's by now.
     #[inline(always)]
     pub unsafe fn close_if(this: *mut Thread, slot: *mut Slot, id: u64) -> bool {
-        // SAFETY: a slot that is the thread's innermost can be looked at.
+        // SAFETY: a slot that is the thread's innermost can be looked at; a thread without a state
+        // has none, which is no scope's either.
         unsafe {
-            std::ptr::eq((*this).current, slot)
+            !slot.is_null()
+                && std::ptr::eq((*this).current, slot)
                 && (*slot).id.load(Ordering::Relaxed) == id
                 && Self::close(this, slot)
         }
