@@ -4,5 +4,6 @@
 //! writes these layouts, the reader decodes them, and `docs/spool-format.md` describes them.
 
 pub mod arena;
+pub mod gpu;
 pub mod record;
 pub mod spool;

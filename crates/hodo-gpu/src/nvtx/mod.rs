@@ -1,0 +1,1 @@
+//! NVTX ranges and marks as scopes and marks.
