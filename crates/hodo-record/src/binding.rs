@@ -7,11 +7,15 @@ use crate::front::THREAD;
 
 pub use crate::attr::{JSON, Raw, TEXT};
 pub use crate::clock::counter;
+pub use crate::companion::{Companion, Recording, accompany};
 pub use crate::context::{Entered, Suspended};
+pub use crate::control::warn;
 pub use crate::front::scope_id;
 pub use crate::handle::Begun;
 pub use crate::numbers::swap_entered;
+pub use crate::process::is_recorder;
 pub use crate::rendezvous::{on_word, table};
+pub use crate::signals::{with_all_blocked, without_sigxfsz};
 pub use crate::table::Table;
 pub use crate::thread::{DROPPED, INERT, LAYOUT_VERSION, Opened, Thread, span_head};
 pub use hodo_format::arena::Slot;
@@ -28,4 +32,54 @@ pub fn attach_thread() -> *mut Thread {
     let Some(table) = table().filter(|_| crate::is_on()) else { return known };
     crate::front::remember((table.thread)(LAYOUT_VERSION));
     THREAD.get()
+}
+
+/// The innermost scope of the calling thread, 0 for none, and its state, null for none.
+///
+/// Costs a few nanoseconds in the copy that records, and a call through the table in another.
+#[inline]
+pub fn innermost() -> (u64, *mut Thread) {
+    let thread = THREAD.get();
+    // SAFETY: the calling thread's own state.
+    let known = unsafe { innermost_of(thread) };
+    match known {
+        0 if thread == Thread::NONE && !is_recorder() => {
+            (table().map_or(0, |table| (table.link)().id), std::ptr::null_mut())
+        }
+        id if thread == Thread::NONE => (id, std::ptr::null_mut()),
+        id => (id, thread),
+    }
+}
+
+/// The innermost scope of a thread, 0 for none: of another thread, as of some moment during the
+/// call.
+///
+/// # Safety
+/// `thread` came from [`innermost`]. States and slots are never unmapped while a recorder is on.
+#[inline]
+pub unsafe fn innermost_of(thread: *mut Thread) -> u64 {
+    // SAFETY: by the contract; read like this because the owner may be writing, and any slot it
+    // has had is memory that can be read.
+    unsafe {
+        let slot = std::ptr::read_volatile(&raw const (*thread).current);
+        if slot.is_null() { 0 } else { (*slot).id.load(std::sync::atomic::Ordering::Relaxed) }
+    }
+}
+
+/// The state of the GPU's capture as a JSON object; empty where the recorder has none.
+pub fn gpu_state() -> String {
+    let Some(table) = table().filter(|table| table.size as usize >= size_of::<Table>()) else {
+        return String::new();
+    };
+    let mut text = vec![0; 4096];
+    for _ in 0..2 {
+        // SAFETY: the buffer has the size that is told.
+        let len = unsafe { (table.gpu_state)(text.as_mut_ptr(), text.len()) };
+        let fits = len <= text.len();
+        text.resize(len, 0);
+        if fits {
+            break;
+        }
+    }
+    String::from_utf8(text).unwrap_or_default()
 }

@@ -34,6 +34,46 @@ pub struct Config {
     pub clock: Option<ClockSource>,
     /// Put the run into this process's environment, so that child processes join it.
     pub share_run: bool,
+    /// What is captured of the GPU, where the copy of hodo that records can.
+    pub gpu: Gpu,
+}
+
+/// What is captured of the GPU. Nothing here ever initialises CUDA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Gpu {
+    /// As [`Gpu::Trace`] in a program that uses CUDA; silent where it does not.
+    #[default]
+    Auto = 0,
+    /// Nothing.
+    Off = 1,
+    /// Readings of the device, no kernels.
+    Monitor = 2,
+    /// Every kernel, copy and set, under the scope that launched it.
+    Trace = 3,
+    /// As [`Gpu::Trace`], and where kernels stall, in windows that are asked for.
+    PcSampling = 4,
+}
+
+impl Gpu {
+    /// Every level, by its word.
+    pub const WORDS: [(&'static str, Gpu); 5] = [
+        ("auto", Gpu::Auto),
+        ("off", Gpu::Off),
+        ("monitor", Gpu::Monitor),
+        ("trace", Gpu::Trace),
+        ("pc-sampling", Gpu::PcSampling),
+    ];
+
+    /// The level a word stands for.
+    pub fn from_word(word: &str) -> Option<Gpu> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|&(_, level)| level)
+    }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, level)| *level == self).map_or("", |&(word, _)| word)
+    }
 }
 
 impl Default for Config {
@@ -52,6 +92,7 @@ impl Default for Config {
             cpu_time: None,
             clock: None,
             share_run: true,
+            gpu: Gpu::Auto,
         }
     }
 }
@@ -78,6 +119,7 @@ impl Config {
         if let Some(ms) = read("HODO_FLUSH").and_then(|word| word.parse().ok()) {
             self.flush_interval = Duration::from_millis(ms);
         }
+        self.gpu = read("HODO_GPU").and_then(|word| Gpu::from_word(&word)).unwrap_or(self.gpu);
         self.cpu_time = read("HODO_CPU").and_then(|w| CpuMethod::from_name(&w)).or(self.cpu_time);
         self.clock = match read("HODO_CLOCK").as_deref() {
             Some("counter") => Some(ClockSource::Counter),
@@ -89,8 +131,9 @@ impl Config {
 
     /// What `read` says that makes no sense, each with what would.
     pub(crate) fn nonsense(read: impl Fn(&str) -> Option<String>) -> Vec<String> {
-        const WORDS: [(&str, &[&str]); 3] = [
+        const WORDS: [(&str, &[&str]); 4] = [
             ("HODO", &["0", "1", "on", "off", "true", "false", "yes", "no"]),
+            ("HODO_GPU", &["auto", "off", "monitor", "trace", "pc-sampling"]),
             ("HODO_CPU", &["auto", "rseq", "perf", "syscall", "off"]),
             ("HODO_CLOCK", &["auto", "counter", "monotonic"]),
         ];

@@ -71,7 +71,7 @@ pub fn set_warn(warn: fn(&str)) {
 }
 
 /// Says something the user should know; rare, and never from a fast path.
-pub(crate) fn warn(message: &str) {
+pub fn warn(message: &str) {
     let warn = *WARN.read().unwrap_or_else(PoisonError::into_inner);
     signals::without_sigxfsz(|| warn(message));
 }

@@ -1,5 +1,6 @@
 //! Forking: no thread, no lock and no record of the parent's is used in the child.
 
+use crate::companion;
 use crate::front::THREAD;
 use crate::names::Names;
 use crate::process::{self, Process};
@@ -80,6 +81,7 @@ extern "C" fn in_child() {
     crate::guarded((), || {
         let_go();
         process::forget_in_child();
+        companion::tell(|companion| (companion.in_child)());
         let thread = THREAD.replace(Thread::NONE);
         if thread != Thread::NONE {
             // SAFETY: this thread's own state, in memory private to this process.
@@ -97,7 +99,8 @@ extern "C" fn at_exit() {
     const AT_MOST: std::time::Duration = std::time::Duration::from_secs(2);
     crate::guarded((), || {
         if let Some(process) = process::current() {
-            process.flush(AT_MOST);
+            companion::tell(|companion| (companion.at_exit)());
+            process.pump.flush(process, AT_MOST);
             // Threads that go on recording need the memory to the last moment.
             let own = crate::attach::existing().map(|(thread, _)| thread);
             if crate::lock(&process.live).iter().all(|live| Some(live.0) == own) {

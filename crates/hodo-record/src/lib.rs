@@ -15,7 +15,7 @@ macro_rules! recorder {
 }
 
 recorder! {
-    arena attach attr begun calibrate clock config context control
+    arena attach attr begun calibrate clock companion config context control
     cpu drain fork front handle health json left_open names
     numbers perf pin pool process pump rank rendezvous rseq
     run scope signals store strings table thread work write
@@ -28,7 +28,7 @@ pub mod binding;
 mod api {
     pub use crate::begun::{Attached, Context, Handle, Link, Polling, begin};
     pub use crate::clock::ClockSource;
-    pub use crate::config::Config;
+    pub use crate::config::{Config, Gpu};
     pub use crate::control::{flush, health, init, set_warn, shutdown};
     pub use crate::cpu::CpuMethod;
     pub use crate::front::{

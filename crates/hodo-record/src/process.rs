@@ -13,7 +13,7 @@ use crate::run::Identity;
 use crate::scope::{allow_all_fast, forbid_fast};
 use crate::strings::Strings;
 use crate::write::Sort;
-use crate::{calibrate, fork, names, signals};
+use crate::{calibrate, companion, fork, names, signals};
 use hodo_format::arena::{Anchor, Counts, Loss};
 use hodo_format::spool::ThreadInfo;
 use std::fs::OpenOptions;
@@ -90,6 +90,11 @@ pub fn current() -> Option<&'static Process> {
     unsafe { running()?.load(Ordering::Acquire).as_ref() }
 }
 
+/// Whether this copy of hodo is the one that records.
+pub fn is_recorder() -> bool {
+    current().is_some()
+}
+
 /// The recorder that was running when this process was forked, if it was.
 pub fn origin() -> Option<&'static Process> {
     // SAFETY: recorders are leaked.
@@ -153,6 +158,7 @@ pub fn start(config: Config) -> Started {
     if share && process.arena_name.is_some() {
         process.share();
     }
+    companion::tell(|companion| (companion.started)(companion::recording(process)));
     match process.shortcomings.first() {
         None => Started::On,
         Some(first) => {
@@ -166,6 +172,7 @@ pub fn start(config: Config) -> Started {
 pub fn stop() -> Flushed {
     let _changing = hold();
     let Some(process) = current() else { return Flushed::Off };
+    companion::tell(|companion| (companion.stopping)());
     if let Some(word) = running() {
         word.store(std::ptr::null_mut(), Ordering::Release);
     }
@@ -287,6 +294,7 @@ impl Process {
     }
 
     pub(crate) fn flush(&'static self, timeout: Duration) -> Flushed {
+        companion::tell(|companion| (companion.flush)(timeout));
         self.pump.flush(self, timeout)
     }
 

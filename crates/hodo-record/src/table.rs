@@ -76,6 +76,8 @@ pub struct Table {
     pub ticks_ns: extern "C" fn(u64) -> u64,
     /// Makes a mark with attributes, which are a JSON object: name, value, whether a summary, text.
     pub mark_with: unsafe extern "C" fn(u32, *const Raw, bool, *const u8, usize),
+    /// Copies the GPU capture's state, a JSON object, as far as it fits; returns its length.
+    pub gpu_state: unsafe extern "C" fn(*mut u8, usize) -> usize,
 }
 
 /// This copy's table.
@@ -109,6 +111,7 @@ pub static TABLE: Table = Table {
     wall_ns,
     ticks_ns,
     mark_with,
+    gpu_state,
 };
 
 extern "C" fn thread(version: u32) -> *mut Thread {
@@ -308,4 +311,15 @@ unsafe extern "C" fn mark_with(
         attr::mark(name, &*value, summary);
         attr::describe_mark(&Raw { code: attr::JSON, key: 0, word: attributes as u64, len });
     });
+}
+
+/// # Safety
+/// `text` points at `size` bytes that may be written, or `size` is 0.
+unsafe extern "C" fn gpu_state(text: *mut u8, size: usize) -> usize {
+    guarded(0, || {
+        let state = crate::companion::state();
+        // SAFETY: by the contract.
+        unsafe { text.copy_from_nonoverlapping(state.as_ptr(), state.len().min(size)) };
+        state.len()
+    })
 }
