@@ -3,4 +3,5 @@
 //! CUPTI and NVTX are never linked: the library that the program has mapped is used, and a machine
 //! without one records scopes as before.
 
+pub mod cupti;
 pub mod nvtx;

@@ -1,0 +1,89 @@
+//! What the callbacks counted, in a mapped page that outlives the process: so that what a kill
+//! took from CUPTI's buffers is known.
+
+use crate::cupti::code::Call;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const BYTES: usize = 4096;
+const MAGIC: u64 = u64::from_le_bytes(*b"hodo.gpu");
+const VERSION: u64 = 1;
+
+/// The page: `gpu.live` beside the spool. Words, little-endian, in this order.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Counts {
+    magic: AtomicU64,
+    version: AtomicU64,
+    /// Kernels launched one by one.
+    pub kernels: AtomicU64,
+    /// Graphs launched.
+    pub graphs: AtomicU64,
+    /// Copies asked for.
+    pub copies: AtomicU64,
+    /// Sets asked for.
+    pub sets: AtomicU64,
+    /// Of the kernels, copies and sets: those that were captured into a graph, so did not run.
+    pub captured: AtomicU64,
+    /// Of all: calls that the driver refused.
+    pub refused: AtomicU64,
+    /// Records of kernels that were stored and belong to no graph.
+    pub stored_kernels: AtomicU64,
+    /// Records of any work that were stored.
+    pub stored: AtomicU64,
+}
+
+impl Counts {
+    /// A page in `folder`; in memory alone where that is not possible.
+    pub fn make(folder: &Path) -> &'static Counts {
+        let counts: &'static Counts = match map(&folder.join("gpu.live")) {
+            // SAFETY: the mapping is as large as a page, zeroed, aligned, and never unmapped.
+            Some(page) => unsafe { &*page },
+            None => Box::leak(Box::default()),
+        };
+        counts.version.store(VERSION, Ordering::Relaxed);
+        counts.magic.store(MAGIC, Ordering::Release);
+        counts
+    }
+
+    /// Counts a call.
+    #[inline]
+    pub fn call(&self, call: Call) {
+        let counter = match call {
+            Call::Kernel => &self.kernels,
+            Call::Graph => &self.graphs,
+            Call::Copy => &self.copies,
+            Call::Set => &self.sets,
+            Call::Sync | Call::Memory | Call::ContextEnd => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Kernels that were launched one by one and have no record yet.
+    pub fn kernels_under_way(&self) -> u64 {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let gone = get(&self.captured) + get(&self.refused) + get(&self.stored_kernels);
+        get(&self.kernels).saturating_sub(gone)
+    }
+}
+
+fn map(path: &Path) -> Option<*const Counts> {
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)
+        .ok()?;
+    // SAFETY: plain calls on our own file; its blocks are there before it is mapped.
+    unsafe {
+        if libc::posix_fallocate(file.as_raw_fd(), 0, BYTES as libc::off_t) != 0 {
+            return None;
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED;
+        let page = libc::mmap(std::ptr::null_mut(), BYTES, protection, flags, file.as_raw_fd(), 0);
+        (page != libc::MAP_FAILED).then_some(page.cast_const().cast())
+    }
+}

@@ -1,0 +1,159 @@
+//! Which libcupti to use: the one the program has mapped, else the one it would map.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A libcupti, and why it was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The file.
+    pub path: PathBuf,
+    /// `named`, `mapped`, `package`, `toolkit` or `loader`.
+    pub how: &'static str,
+}
+
+/// The driver's library, if the program has it mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaDriver(*mut c_void);
+
+impl CudaDriver {
+    /// The mapped one; none while the program has not touched CUDA.
+    pub fn mapped() -> Option<CudaDriver> {
+        let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
+        // SAFETY: a plain call of the loader.
+        let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), flags) };
+        (!library.is_null()).then_some(CudaDriver(library))
+    }
+
+    fn function(self, name: &CStr) -> *mut c_void {
+        // SAFETY: the library is open.
+        unsafe { libc::dlsym(self.0, name.as_ptr()) }
+    }
+
+    /// Whether the program has initialised CUDA.
+    pub fn is_up(self) -> bool {
+        let mut count: c_int = 0;
+        let function = self.function(c"cuDeviceGetCount");
+        if function.is_null() {
+            return false;
+        }
+        // SAFETY: the driver's function has this type; before cuInit it only answers that.
+        let code = unsafe {
+            let function: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(function);
+            function(&mut count)
+        };
+        code == 0 && count > 0
+    }
+
+    /// The CUDA version the driver is for, as 13000; 0 when it does not tell.
+    pub fn version(self) -> u32 {
+        let mut version: c_int = 0;
+        let function = self.function(c"cuDriverGetVersion");
+        if !function.is_null() {
+            // SAFETY: the driver's function has this type and may be called at any time.
+            unsafe {
+                let function: unsafe extern "C" fn(*mut c_int) -> c_int =
+                    std::mem::transmute(function);
+                function(&mut version);
+            }
+        }
+        version.unsigned_abs()
+    }
+}
+
+/// Every libcupti that the process has mapped.
+pub fn mapped() -> Vec<PathBuf> {
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader hands out valid entries; `found` is the vector below.
+        unsafe {
+            let name: *const c_char = (*info).dlpi_name;
+            if !name.is_null() {
+                let name = CStr::from_ptr(name).to_bytes();
+                let path = Path::new(std::ffi::OsStr::from_bytes(name));
+                if is_cupti(path) {
+                    (*found.cast::<Vec<PathBuf>>()).push(path.to_owned());
+                }
+            }
+        }
+        0
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    // SAFETY: the callback pushes to the vector it is given and nothing else.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+    found
+}
+
+fn is_cupti(path: &Path) -> bool {
+    let name = path.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+    name.starts_with(b"libcupti.so")
+}
+
+/// The libcupti to use, for a driver of `major` (0 when not known): named by `HODO_CUPTI_PATH`,
+/// mapped already, in a package of the Python in use, in a toolkit, or known to the loader.
+pub fn find(major: u32) -> Option<Found> {
+    let named = std::env::var_os("HODO_CUPTI_PATH").filter(|path| !path.is_empty());
+    if let Some(path) = named {
+        return Some(Found { path: path.into(), how: "named" });
+    }
+    candidates(major).into_iter().find(|found| found.how == "loader" || found.path.is_file())
+}
+
+/// Where a libcupti may be, best first.
+pub fn candidates(major: u32) -> Vec<Found> {
+    let mut all: Vec<Found> =
+        by_fit(mapped(), major).into_iter().map(|path| Found { path, how: "mapped" }).collect();
+    let majors: &[u32] = if major == 12 { &[12] } else { &[13, 12] };
+    for folder in package_folders() {
+        for &major in majors {
+            let parts = [format!("nvidia/cu{major}/lib"), "nvidia/cuda_cupti/lib".into()];
+            all.extend(parts.iter().map(|part| Found {
+                path: folder.join(part).join(format!("libcupti.so.{major}")),
+                how: "package",
+            }));
+        }
+    }
+    for folder in toolkit_folders() {
+        for part in ["extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"] {
+            all.extend(majors.iter().map(|major| Found {
+                path: folder.join(part).join(format!("libcupti.so.{major}")),
+                how: "toolkit",
+            }));
+        }
+    }
+    let by_loader = |major: &u32| Found { path: format!("libcupti.so.{major}").into(), how: "loader" };
+    all.extend(majors.iter().map(by_loader));
+    all
+}
+
+/// Copies for the driver's own CUDA version before others: a tool may carry an older one.
+fn by_fit(mut copies: Vec<PathBuf>, major: u32) -> Vec<PathBuf> {
+    let suffix = format!(".so.{major}");
+    copies.sort_by_key(|path| !path.to_string_lossy().contains(&suffix));
+    copies
+}
+
+/// Folders of Python packages: those the binding names, and where libraries that are mapped lie.
+fn package_folders() -> Vec<PathBuf> {
+    let named = std::env::var_os("HODO_PACKAGES").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&named).collect();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    for line in maps.lines() {
+        let Some(at) = line.find('/') else { continue };
+        let Some(end) = line.find("-packages/") else { continue };
+        let folder = Path::new(&line[at..end + "-packages".len()]);
+        if !folders.iter().any(|known| known == folder) {
+            folders.push(folder.to_owned());
+        }
+    }
+    folders
+}
+
+fn toolkit_folders() -> Vec<PathBuf> {
+    let named = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    named.chain([PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")]).collect()
+}
