@@ -1,6 +1,7 @@
 //! Writes `seeds/`: small valid inputs from which the targets set out.
 
 use hodo_format::arena::{Anchor, Counts, SLAB_BYTES, slab_kind};
+use hodo_format::gpu::{self, Detail, Kernel, Sample, Work};
 use hodo_format::record::{AttrsRecord, Span, SpanId, Unit, code, flag};
 use hodo_format::spool::{
     Encoder, FRAME_HEADER_BYTES, FrameHeader, Losses, ThreadInfo, anchors_frame, end_frame,
@@ -67,7 +68,43 @@ fn file() -> Vec<u8> {
     let losses = Losses { produced: counts, stored: counts, lost };
     losses_frame(6, &losses, &mut file);
     end_frame(7, &losses, &mut file);
+    gpu_frames(&mut file);
     file
+}
+
+/// A kernel, a copy, a sync and memory given back, few and many times.
+fn gpu_frames(file: &mut Vec<u8>) {
+    let kernel = Kernel { name: 2, grid: [9, 1, 1], block: [128, 1, 1], ..Default::default() };
+    let details = [
+        Detail::Kernel(kernel),
+        Detail::Copy { bytes: 4096, direction: 1, from: 2, to: 3 },
+        Detail::Sync { what: 3 },
+        Detail::Memory { freed: true, bytes: 512, address: 1 << 40, memory: 3 },
+    ];
+    let mut encoder = gpu::Encoder::new(1);
+    for (sequence, rounds) in [1, 30].into_iter().enumerate() {
+        for i in 0..4 * rounds {
+            encoder.push(&Work {
+                flags: 0,
+                device: 0,
+                context: 1,
+                stream: 7,
+                start: 100 * i,
+                end: 100 * i + 80,
+                correlation: i as u32,
+                span: SpanId::new(2, 1 + i / 4),
+                launched: 100 * i,
+                graph: 0,
+                node: 0,
+                captured: SpanId::NONE,
+                forward: SpanId(i % 2),
+                detail: details[i as usize % 4],
+            });
+        }
+        encoder.finish(8 + sequence as u64, file);
+    }
+    gpu::state_frame(10, r#"{"level":"trace"}"#, file);
+    gpu::samples_frame(11, &[Sample { kernel: 2, pc: 16, ..Default::default() }; 3], file);
 }
 
 fn records(groups: u64) -> Vec<Unit> {

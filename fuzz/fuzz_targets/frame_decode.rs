@@ -2,6 +2,7 @@
 //! One payload: its kind, whether it is compressed, and its bytes. Kind 7 stands for units instead,
 //! as a ring in a damaged process might hold them.
 
+use hodo_format::gpu;
 use hodo_format::record::{Head, Kind, Unit};
 use hodo_format::spool::{Decoder, Encoder, FRAME_HEADER_BYTES, FrameHeader};
 use hodo_fuzz::{Keep, to_units};
@@ -9,18 +10,20 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let [kind, flags, raw @ ..] = data else { return };
-    if kind % 8 == 7 {
+    let kind = kind % 32;
+    if kind == 7 {
         return any_units(&to_units(raw));
     }
     let compressed = flags & 1 != 0;
     let raw_bytes = if compressed { u32::from(*flags) << 8 } else { raw.len() as u32 };
     let mut kept = Keep::default();
-    let decoded = Decoder::new().payload(kind % 8, flags & 1, raw_bytes, raw, &mut kept);
+    let decoded = Decoder::new().payload(kind, flags & 1, raw_bytes, raw, &mut kept);
     if decoded != Ok(true) {
         assert_eq!(kept, Keep::default(), "part of a payload was delivered");
         return;
     }
     again(&kept);
+    work_again(&kept);
 });
 
 /// Whatever the units are, the frame made of them can be read and holds no more than was taken.
@@ -66,4 +69,18 @@ fn again(kept: &Keep) {
         let all = twice.runs.iter().flat_map(|run| &run.4);
         assert!(taken == 0 || all.eq(units));
     }
+}
+
+/// The same of GPU work.
+fn work_again(kept: &Keep) {
+    let mut encoder = gpu::Encoder::new(1);
+    assert!(kept.work.iter().all(|work| encoder.push(work)));
+    let mut frame = Vec::new();
+    encoder.finish(0, &mut frame);
+    let header = FrameHeader::parse(&frame).expect("a header we wrote");
+    let payload = &frame[FRAME_HEADER_BYTES..];
+    let mut twice = Keep::default();
+    let (kind, flags) = (header.kind, header.flags);
+    let decoded = Decoder::new().payload(kind, flags, header.raw_bytes, payload, &mut twice);
+    assert_eq!((decoded, &twice.work), (Ok(true), &kept.work));
 }

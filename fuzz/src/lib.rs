@@ -1,6 +1,7 @@
 //! What the targets share: a sink that keeps records as units, so that they can be encoded again.
 
 use hodo_format::arena::Anchor;
+use hodo_format::gpu::{Sample, Work};
 use hodo_format::record::{
     Attr, AttrsRecord, Head, Kind, Mark, MarkRecord, Sink, Span, SpanId, TextRecord, UNIT_BYTES,
     Unit, Value,
@@ -12,7 +13,9 @@ use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
 pub struct Keep {
     /// Thread, first number, promised count, records seen, units.
     pub runs: Vec<(u32, u64, u64, u64, Vec<Unit>)>,
-    /// Calls of anything but records.
+    /// GPU work.
+    pub work: Vec<Work>,
+    /// Calls of anything but records and work.
     pub calls: u64,
 }
 
@@ -119,6 +122,15 @@ impl FrameSink for Keep {
         self.calls += 1;
     }
     fn end(&mut self, _: Losses) {
+        self.calls += 1;
+    }
+    fn work(&mut self, work: &Work) {
+        self.work.push(*work);
+    }
+    fn gpu_state(&mut self, _: &str) {
+        self.calls += 1;
+    }
+    fn gpu_sample(&mut self, _: &Sample) {
         self.calls += 1;
     }
 }

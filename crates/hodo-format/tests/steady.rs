@@ -1,5 +1,6 @@
 //! Encoding allocates nothing once its buffers have grown.
 
+use hodo_format::gpu;
 use hodo_format::record::{Span, SpanId, Unit};
 use hodo_format::spool::Encoder;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -56,4 +57,42 @@ fn main() {
     let more = ALLOCATIONS.load(Ordering::Relaxed) - after_warm_up;
     assert!(after_warm_up > 0, "the counter counts");
     assert_eq!(more, 0, "allocations while encoding 18 frames");
+    gpu_work();
+}
+
+fn gpu_work() {
+    let mut encoder = gpu::Encoder::new(1);
+    let mut out = Vec::with_capacity(4 << 20);
+    let mut after_warm_up = 0;
+    for frame in 0..20u64 {
+        if frame == 2 {
+            after_warm_up = ALLOCATIONS.load(Ordering::Relaxed);
+        }
+        for i in 0..4096 {
+            assert!(encoder.push(&work(frame * 4096 + i)));
+        }
+        encoder.finish(frame, &mut out);
+    }
+    let more = ALLOCATIONS.load(Ordering::Relaxed) - after_warm_up;
+    assert_eq!(more, 0, "allocations while encoding 18 frames of GPU work");
+}
+
+fn work(i: u64) -> gpu::Work {
+    let kernel = gpu::Kernel { name: (i % 60) as u32, grid: [4, 1, 1], ..Default::default() };
+    gpu::Work {
+        flags: 0,
+        device: 0,
+        context: 1,
+        stream: (i % 3) as u32,
+        start: i * 9000,
+        end: i * 9000 + 5000 + i * i % 500,
+        correlation: i as u32,
+        span: SpanId::new(1, i / 12),
+        launched: i * 9000 - i % 11,
+        graph: 0,
+        node: 0,
+        captured: SpanId::NONE,
+        forward: SpanId::NONE,
+        detail: gpu::Detail::Kernel(kernel),
+    }
 }

@@ -3,6 +3,16 @@
 //! It is written by the GPU's own thread into files of its own (`gpu-000001.hodo`) beside the
 //! spool, in the same framing. Times are raw clock ticks, as in spans.
 
+mod decode;
+mod encode;
+mod frames;
+mod shape;
+
+pub(crate) use decode::Rows;
+pub use encode::Encoder;
+pub(crate) use frames::samples;
+pub use frames::{samples_frame, state_frame};
+
 use crate::record::SpanId;
 
 /// Frames of GPU files. Readers skip kinds they do not know.
@@ -106,6 +116,29 @@ pub struct Kernel {
     pub dynamic_shared: u32,
     /// Bytes of local memory a thread.
     pub local: u32,
+}
+
+/// How often kernels stood at one instruction for one reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// String id of the kernel's name, mangled as the compiler wrote it.
+    pub kernel: u32,
+    /// Checksum of the machine code the instruction is in.
+    pub cubin: u64,
+    /// Where the instruction is, in bytes from the kernel's first.
+    pub pc: u64,
+    /// String id of the reason the warp stood.
+    pub stall: u32,
+    /// How often it was seen there.
+    pub samples: u64,
+    /// The scope that launched the kernel, or [`SpanId::NONE`].
+    pub span: SpanId,
+    /// CUPTI's number of the launch; 0 when not known.
+    pub correlation: u32,
+    /// String id of the source file; 0 for none.
+    pub file: u32,
+    /// Line in that file; 0 for none.
+    pub line: u32,
 }
 
 /// Flags of a piece of work.

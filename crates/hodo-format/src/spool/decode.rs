@@ -1,7 +1,9 @@
 //! Payloads back into records.
 
-use super::rows::{PADDING, Rows};
+use super::codec::PADDING;
+use super::rows::Rows;
 use super::{FrameSink, MAX_RAW_BYTES, frame_flag, frame_kind, frames};
+use crate::gpu;
 use zstd::zstd_safe::DCtx;
 
 /// A payload whose bytes make no sense although its checksum may be right.
@@ -15,6 +17,7 @@ pub struct Decoder {
     raw: Vec<u8>,
     zstd: Option<DCtx<'static>>,
     rows: Rows,
+    work: gpu::Rows,
 }
 
 impl Decoder {
@@ -45,6 +48,17 @@ impl Decoder {
             frame_kind::ANCHORS => sink.anchors(&frames::anchors(raw).ok_or(Undecodable)?),
             frame_kind::LOSSES => sink.losses(frames::losses(raw).ok_or(Undecodable)?),
             frame_kind::END => sink.end(frames::losses(raw).ok_or(Undecodable)?),
+            gpu::frame_kind::WORK => {
+                self.work.fill(&self.raw).ok_or(Undecodable)?;
+                self.work.deliver(sink);
+            }
+            gpu::frame_kind::STATE => {
+                sink.gpu_state(std::str::from_utf8(raw).map_err(|_| Undecodable)?);
+            }
+            gpu::frame_kind::SAMPLES => {
+                let samples = gpu::samples(&self.raw).ok_or(Undecodable)?;
+                samples.iter().for_each(|sample| sink.gpu_sample(sample));
+            }
             _ => return Ok(false),
         }
         Ok(true)

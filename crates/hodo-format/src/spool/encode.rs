@@ -1,6 +1,6 @@
 //! Ring records into RECORDS frames.
 
-use super::codec::{self, Compressor, Label};
+use super::codec::{Compressor, Label, Layout};
 use super::names::Names;
 use super::trail::{BLANK, Trail, column, shape};
 use super::varint::Column;
@@ -17,7 +17,6 @@ const BREAKS: [usize; 5] =
 /// Collects records and writes them as frames. Its buffers are kept from frame to frame.
 pub struct Encoder {
     columns: [Column; column::COUNT],
-    lengths: Column,
     trail: Trail,
     names: Names,
     runs: Vec<Run>,
@@ -26,7 +25,7 @@ pub struct Encoder {
     counts: Counts,
     records: usize,
     compressor: Compressor,
-    raw: Vec<u8>,
+    layout: Layout,
 }
 
 #[derive(Clone, Copy)]
@@ -41,7 +40,6 @@ impl Encoder {
     pub fn new(zstd_level: i32) -> Self {
         Encoder {
             columns: Default::default(),
-            lengths: Column::default(),
             trail: Trail::default(),
             names: Names::default(),
             runs: Vec::new(),
@@ -49,7 +47,7 @@ impl Encoder {
             counts: Counts::default(),
             records: 0,
             compressor: Compressor::new(zstd_level),
-            raw: Vec::new(),
+            layout: Layout::default(),
         }
     }
 
@@ -105,32 +103,8 @@ impl Encoder {
             runs.unsigned(run.count);
         }
         let label = Label { kind: frame_kind::RECORDS, sequence, records: self.records as u32 };
-        self.raw.clear();
-        let ends = self.lay_out();
-        let mut parts = [&self.raw[..0]; BREAKS.len() + 1];
-        let mut begin = 0;
-        for (part, end) in parts.iter_mut().zip(ends) {
-            *part = &self.raw[begin..end];
-            begin = end;
-        }
-        codec::append(label, &parts, Some(&mut self.compressor), out);
+        self.layout.append(label, &self.columns, &BREAKS, &mut self.compressor, out);
         self.reset();
-    }
-
-    /// Joins the columns behind their lengths; returns where each zstd block ends.
-    fn lay_out(&mut self) -> [usize; BREAKS.len() + 1] {
-        self.lengths.clear();
-        self.lengths.byte(column::COUNT as u8);
-        self.columns.iter().for_each(|column| self.lengths.unsigned(column.len() as u64));
-        self.raw.extend_from_slice(self.lengths.bytes());
-        let mut ends = [0; BREAKS.len() + 1];
-        let mut block = 0;
-        for (i, column) in self.columns.iter().enumerate() {
-            self.raw.extend_from_slice(column.bytes());
-            ends[block] = self.raw.len();
-            block += usize::from(BREAKS.contains(&i));
-        }
-        ends
     }
 
     fn reset(&mut self) {

@@ -4,7 +4,7 @@
 //! and a payload, each with its own CRC32C, so that a reader that meets damage looks for the next
 //! header and goes on. `docs/spool-format.md` describes every byte.
 
-mod codec;
+pub(crate) mod codec;
 mod decode;
 mod encode;
 mod frames;
@@ -13,7 +13,7 @@ mod names;
 mod read;
 mod rows;
 mod trail;
-mod varint;
+pub(crate) mod varint;
 
 pub use decode::{Decoder, Undecodable};
 pub use encode::Encoder;
@@ -24,6 +24,7 @@ pub use header::{FileHeader, FrameHeader, file_header};
 pub use read::{Damage, DamageKind, FileSummary, Place, SpoolError, read};
 
 use crate::arena::Anchor;
+use crate::gpu;
 use crate::record::Sink;
 
 /// First eight bytes of a spool file.
@@ -86,4 +87,16 @@ pub trait FrameSink: Sink {
     fn losses(&mut self, losses: Losses);
     /// The recorder shut down cleanly.
     fn end(&mut self, losses: Losses);
+    /// A piece of GPU work.
+    fn work(&mut self, work: &gpu::Work) {
+        let _ = work;
+    }
+    /// What the capture of GPU work is and what it counted, a JSON object; the newest counts.
+    fn gpu_state(&mut self, json: &str) {
+        let _ = json;
+    }
+    /// A sample of where a kernel stood.
+    fn gpu_sample(&mut self, sample: &gpu::Sample) {
+        let _ = sample;
+    }
 }

@@ -1,14 +1,12 @@
 //! The rows of a RECORDS payload: decoded and checked first, then delivered.
 
+use super::codec::split;
 use super::trail::{BLANK, NameState, Trail, column, shape};
 use super::varint::Cursor;
 use super::{FrameSink, MAX_FRAME_RECORDS};
 use crate::record::{
     Attr, AttrsRecord, Kind, Mark, MarkRecord, Span, SpanId, TextRecord, Value, code, flag,
 };
-
-/// Zero bytes behind a payload, so that a varint is loaded as eight bytes at once.
-pub(super) const PADDING: [u8; 8] = [0; 8];
 
 /// The records of one frame, decoded but not delivered yet.
 #[derive(Default)]
@@ -250,26 +248,6 @@ impl Kinds<'_> {
         self.now.count -= count;
         Some(Piece { kind: self.now.kind, count })
     }
-}
-
-/// Cursors over the columns of a payload that ends with the padding.
-fn split(raw: &[u8]) -> Option<Columns<'_>> {
-    let end = raw.len().checked_sub(PADDING.len())?;
-    let mut lengths = Cursor::new(raw, 0, end);
-    let mut behind = lengths;
-    let count = behind.byte();
-    (0..count).for_each(|_| _ = behind.unsigned());
-    let mut at = behind.position();
-    let mut columns = [Cursor::over(&[]); column::COUNT];
-    for i in 0..usize::from(lengths.byte()) {
-        let length = usize::try_from(lengths.unsigned()).ok()?;
-        let next = at.checked_add(length).filter(|&next| next <= end)?;
-        if let Some(column) = columns.get_mut(i) {
-            *column = Cursor::new(raw, at, next);
-        }
-        at = next;
-    }
-    (at == end).then_some(columns)
 }
 
 #[inline]

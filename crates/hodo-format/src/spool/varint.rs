@@ -5,33 +5,33 @@ const TOP_BITS: u64 = 0x8080_8080_8080_8080;
 const MAX_BYTES: usize = 10;
 
 /// Signed to unsigned so that small magnitudes stay small.
-pub(super) const fn zigzag(value: u64) -> u64 {
+pub(crate) const fn zigzag(value: u64) -> u64 {
     (value << 1) ^ ((value as i64 >> 63) as u64)
 }
 
 /// Inverse of [`zigzag`].
-pub(super) const fn unzigzag(value: u64) -> u64 {
+pub(crate) const fn unzigzag(value: u64) -> u64 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 
 /// A growing column of bytes.
 #[derive(Debug, Default)]
-pub(super) struct Column {
+pub(crate) struct Column {
     /// Scratch space; only the first `len` bytes are the column's.
     space: Vec<u8>,
     len: usize,
 }
 
 impl Column {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.space[..self.len]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -49,25 +49,25 @@ impl Column {
     }
 
     #[inline]
-    pub(super) fn byte(&mut self, byte: u8) {
+    pub(crate) fn byte(&mut self, byte: u8) {
         self.room(1);
         self.space[self.len] = byte;
         self.len += 1;
     }
 
-    pub(super) fn slice(&mut self, bytes: &[u8]) {
+    pub(crate) fn slice(&mut self, bytes: &[u8]) {
         self.room(bytes.len());
         self.space[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
 
     #[inline]
-    pub(super) fn signed(&mut self, value: u64) {
+    pub(crate) fn signed(&mut self, value: u64) {
         self.unsigned(zigzag(value));
     }
 
     #[inline]
-    pub(super) fn unsigned(&mut self, value: u64) {
+    pub(crate) fn unsigned(&mut self, value: u64) {
         self.room(MAX_BYTES);
         if value >> 56 != 0 {
             return self.long(value);
@@ -110,7 +110,7 @@ const fn gather(word: u64) -> u64 {
 /// Reads a column. Reading past its end yields anything and is noticed by [`Cursor::is_spent`], so
 /// that the loop over rows needs no error path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     /// The column and everything behind it, so that eight bytes can be loaded at once.
     bytes: &'a [u8],
     at: usize,
@@ -119,42 +119,42 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// A cursor over `bytes[start..end]`.
-    pub(super) fn new(bytes: &'a [u8], start: usize, end: usize) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], start: usize, end: usize) -> Self {
         Cursor { bytes, at: start, end }
     }
 
     /// A cursor over all of `bytes`.
-    pub(super) fn over(bytes: &'a [u8]) -> Self {
+    pub(crate) fn over(bytes: &'a [u8]) -> Self {
         Self::new(bytes, 0, bytes.len())
     }
 
     /// Whether exactly the whole column was read.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.at == self.end
     }
 
     /// Whether more was read than there was.
-    pub(super) fn overran(&self) -> bool {
+    pub(crate) fn overran(&self) -> bool {
         self.at > self.end
     }
 
     /// Where the next read begins, in the bytes the cursor was made over.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
     /// Bytes not read yet.
-    pub(super) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.end.saturating_sub(self.at)
     }
 
     #[inline]
-    pub(super) fn signed(&mut self) -> u64 {
+    pub(crate) fn signed(&mut self) -> u64 {
         unzigzag(self.unsigned())
     }
 
     #[inline]
-    pub(super) fn unsigned(&mut self) -> u64 {
+    pub(crate) fn unsigned(&mut self) -> u64 {
         let Some(next) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) else {
             return self.slow();
         };
@@ -182,14 +182,14 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(super) fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         let byte = self.bytes.get(self.at).copied().unwrap_or(0);
         self.at += 1;
         byte
     }
 
     /// The next `len` bytes, or `None` when the column has fewer left.
-    pub(super) fn take(&mut self, len: u64) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, len: u64) -> Option<&'a [u8]> {
         let len = usize::try_from(len).ok().filter(|&len| len <= self.left())?;
         let taken = self.bytes.get(self.at..self.at + len)?;
         self.at += len;
@@ -197,14 +197,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next eight bytes as a little-endian word.
-    pub(super) fn word(&mut self) -> u64 {
+    pub(crate) fn word(&mut self) -> u64 {
         let word = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>());
         self.at += 8;
         word.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     /// The next four bytes as a little-endian number.
-    pub(super) fn half(&mut self) -> u32 {
+    pub(crate) fn half(&mut self) -> u32 {
         let half = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<4>());
         self.at += 4;
         half.map_or(0, |bytes| u32::from_le_bytes(*bytes))

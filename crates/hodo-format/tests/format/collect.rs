@@ -1,6 +1,7 @@
 //! A sink that keeps everything, as owned values that compare by bits.
 
 use hodo_format::arena::Anchor;
+use hodo_format::gpu::{Sample, Work};
 use hodo_format::record::{Attr, Mark, Sink, Span, SpanId, Unit, Value, decode_one, flag};
 use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
 
@@ -16,6 +17,9 @@ pub enum Seen {
     Anchors(Vec<Anchor>),
     Losses(Losses),
     End(Losses),
+    Work(Work),
+    GpuState(String),
+    GpuSample(Sample),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +91,15 @@ impl FrameSink for Collect {
     }
     fn end(&mut self, losses: Losses) {
         self.seen.push(Seen::End(losses));
+    }
+    fn work(&mut self, work: &Work) {
+        self.seen.push(Seen::Work(*work));
+    }
+    fn gpu_state(&mut self, json: &str) {
+        self.seen.push(Seen::GpuState(json.into()));
+    }
+    fn gpu_sample(&mut self, sample: &Sample) {
+        self.seen.push(Seen::GpuSample(*sample));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::collect::{Collect, Kept, Seen};
 use hodo_format::arena::*;
+use hodo_format::gpu::{self, Detail, Kernel, Work};
 use hodo_format::record::{AttrsRecord, Span, SpanId, code, flag};
 use hodo_format::spool::{Encoder, file_header, read, strings_frame};
 
@@ -48,10 +49,10 @@ fn written() -> Vec<u8> {
     file
 }
 
-/// The bytes in the blocks marked `hex`: pairs of digits up to a `|`.
-fn documented() -> Vec<u8> {
+/// The bytes in the blocks with this mark: pairs of digits up to a `|`.
+fn documented(mark: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for block in DOCUMENT.split("```hex\n").skip(1) {
+    for block in DOCUMENT.split(&format!("```{mark}\n")).skip(1) {
         for line in block.split("```").next().unwrap().lines() {
             let digits = line.split('|').next().unwrap().split_whitespace();
             bytes.extend(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()));
@@ -69,13 +70,13 @@ fn dump(bytes: &[u8]) -> String {
 
 #[test]
 fn the_example_is_what_the_code_writes() {
-    assert_eq!(dump(&documented()), dump(&written()), "left: the document, right: the code");
+    assert_eq!(dump(&documented("hex")), dump(&written()), "left: the document, right: the code");
 }
 
 #[test]
 fn the_example_is_read_back() {
     let mut sink = Collect::default();
-    let summary = read(&documented(), &mut sink).unwrap();
+    let summary = read(&documented("hex"), &mut sink).unwrap();
     assert!(summary.damage.is_none());
     let names = ["step", "forward", "rows"].map(String::from).to_vec();
     let expected = [
@@ -86,6 +87,80 @@ fn the_example_is_read_back() {
         Seen::Span(step()),
     ];
     assert_eq!(sink.seen, expected);
+}
+
+/// A kernel launched twice in `forward`.
+fn launches() -> [Work; 2] {
+    let kernel = Kernel {
+        name: 4,
+        grid: [64, 1, 1],
+        block: [256, 1, 1],
+        registers: 32,
+        static_shared: 0,
+        dynamic_shared: 1024,
+        local: 0,
+    };
+    let first = Work {
+        flags: gpu::flag::BY_LAUNCH,
+        device: 0,
+        context: 1,
+        stream: 7,
+        start: 1200,
+        end: 1300,
+        correlation: 50,
+        span: forward().id,
+        launched: 1110,
+        graph: 0,
+        node: 0,
+        captured: SpanId::NONE,
+        forward: SpanId::NONE,
+        detail: Detail::Kernel(kernel),
+    };
+    let second = Work { start: 1310, end: 1408, correlation: 51, launched: 1120, ..first };
+    [first, second]
+}
+
+#[test]
+fn the_example_of_gpu_work_is_what_the_code_writes_and_reads() {
+    let mut file = Vec::new();
+    let mut encoder = gpu::Encoder::new(1);
+    launches().iter().for_each(|work| assert!(encoder.push(work)));
+    encoder.finish(0, &mut file);
+    let bytes = documented("hex-gpu");
+    assert_eq!(dump(&bytes), dump(&file), "left: the document, right: the code");
+    let mut sink = Collect::default();
+    assert_eq!(read(&bytes, &mut sink).unwrap().frames, 1);
+    assert_eq!(sink.seen, launches().map(Seen::Work));
+}
+
+#[test]
+fn codes_of_gpu_work_are_those_of_the_document() {
+    use gpu::{flag, frame_kind, memory};
+    let rows = [
+        format!("### WORK (kind {})", frame_kind::WORK),
+        format!("### STATE (kind {})", frame_kind::STATE),
+        format!("### SAMPLES (kind {})", frame_kind::SAMPLES),
+        format!(
+            "Memory: {} pageable, {} pinned, {} device, {} array, {} managed.",
+            memory::PAGEABLE,
+            memory::PINNED,
+            memory::DEVICE,
+            memory::ARRAY,
+            memory::MANAGED
+        ),
+        format!("{} the launching thread's innermost;", flag::BY_LAUNCH),
+        format!("; {} that thread had none open: inherited", flag::INHERITED),
+        format!("; {} no scope was open;", flag::NO_SCOPE),
+        format!("; {} nothing is known of the launch |", flag::UNKNOWN),
+        format!("| {} | it had not ended", flag::UNFINISHED.trailing_zeros()),
+        format!("| {} | its times were not taken", flag::UNSTAMPED.trailing_zeros()),
+        format!("| {} | a node of a CUDA graph", flag::GRAPH.trailing_zeros()),
+        format!("| {} | a copy that is asynchronous", flag::ASYNC.trailing_zeros()),
+        format!("| {} | its scope was told by", flag::BY_CORRELATION.trailing_zeros()),
+    ];
+    for row in rows {
+        assert!(DOCUMENT.contains(&row), "{row}");
+    }
 }
 
 #[test]

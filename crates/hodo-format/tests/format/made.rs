@@ -145,7 +145,7 @@ impl Loop {
 }
 
 /// Words that look like those of real records, and any others.
-fn word() -> impl Strategy<Value = u64> {
+pub fn word() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), 0..300u64, 1 << 40..(1u64 << 40) + 200, any::<u64>()]
 }
 

@@ -2,7 +2,9 @@
 
 use crate::collect::{Seen, from_units};
 use crate::made::{Loop, Random, text_units};
+use crate::made_gpu::Steps;
 use hodo_format::arena::{Anchor, Counts};
+use hodo_format::gpu;
 use hodo_format::record::SpanId;
 use hodo_format::spool::{
     Encoder, FILE_HEADER_BYTES, Losses, ThreadInfo, anchors_frame, end_frame, file_header,
@@ -53,10 +55,14 @@ impl Sample {
         let mut loops = [Loop::new(1), Loop::new(2), Loop::new(3)];
         let mut numbers = [0, 100, 1 << 33];
         let mut random = Random(1);
+        let mut steps = Steps::new();
         while sample.file.len() < bytes {
             sample.records(&mut loops, &mut numbers, &mut random);
             if random.below(5) == 0 {
                 sample.others();
+            }
+            if random.below(6) == 0 {
+                sample.gpu(&mut steps, &mut random);
             }
         }
         sample.push(0, vec![Seen::End(losses())], |seq, out| end_frame(seq, &losses(), out));
@@ -93,6 +99,23 @@ impl Sample {
         self.push(0, seen, |seq, out| anchors_frame(seq, &anchors, out));
         let seen = vec![Seen::Losses(losses())];
         self.push(0, seen, |seq, out| losses_frame(seq, &losses(), out));
+    }
+
+    fn gpu(&mut self, steps: &mut Steps, random: &mut Random) {
+        let works = steps.step();
+        let works = &works[..random.below(works.len() as u64) as usize];
+        let mut encoder = gpu::Encoder::new(1);
+        works.iter().for_each(|work| assert!(encoder.push(work)));
+        let seen = works.iter().map(|work| Seen::Work(*work)).collect();
+        self.push(works.len() as u64, seen, |sequence, out| encoder.finish(sequence, out));
+        let state = r#"{"level":"trace"}"#;
+        self.push(0, vec![Seen::GpuState(state.into())], |seq, out| {
+            gpu::state_frame(seq, state, out);
+        });
+        let sample = gpu::Sample { kernel: 4, pc: random.next(), ..Default::default() };
+        self.push(2, vec![Seen::GpuSample(sample); 2], |seq, out| {
+            gpu::samples_frame(seq, &[sample; 2], out);
+        });
     }
 
     fn push(&mut self, records: u64, seen: Vec<Seen>, write: impl FnOnce(u64, &mut Vec<u8>)) {

@@ -8,14 +8,14 @@ use hodo_format::spool::{
     losses_frame, read, thread_frame,
 };
 
-fn read_all(file: &[u8]) -> (FileSummary, Vec<Seen>) {
+pub fn read_all(file: &[u8]) -> (FileSummary, Vec<Seen>) {
     let mut sink = Collect::default();
     let summary = read(file, &mut sink).unwrap();
     (summary, sink.seen)
 }
 
 /// A frame with right checksums around any payload.
-fn frame(kind: u8, flags: u8, raw_bytes: usize, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, flags: u8, raw_bytes: usize, payload: &[u8]) -> Vec<u8> {
     let header = FrameHeader {
         kind,
         flags,
@@ -28,7 +28,7 @@ fn frame(kind: u8, flags: u8, raw_bytes: usize, payload: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], payload].concat()
 }
 
-fn file_with(frame: &[u8]) -> Vec<u8> {
+pub fn file_with(frame: &[u8]) -> Vec<u8> {
     let mut file = [&file_header(1, 1)[..], frame].concat();
     losses_frame(2, &losses(), &mut file);
     file
@@ -66,7 +66,7 @@ fn another_major_is_refused_in_words() {
 }
 
 /// The first frame of `file` with `change` made to its raw payload.
-fn changed(file: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub fn changed(file: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let header = FrameHeader::parse(&file[FILE_HEADER_BYTES..]).unwrap();
     let payload = &file[FILE_HEADER_BYTES + FRAME_HEADER_BYTES..][..header.payload_bytes as usize];
     let mut raw = match header.flags & frame_flag::ZSTD {
@@ -173,7 +173,7 @@ fn counts_that_overflow_are_refused() {
 }
 
 /// Where each column of a payload lies; all its lengths are below 128.
-fn columns(raw: &[u8]) -> Vec<std::ops::Range<usize>> {
+pub fn columns(raw: &[u8]) -> Vec<std::ops::Range<usize>> {
     let count = usize::from(raw[0]);
     let mut at = 1 + count;
     let lengths = raw[1..1 + count].iter().map(|&length| usize::from(length));
