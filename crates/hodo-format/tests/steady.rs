@@ -89,6 +89,7 @@ fn work(i: u64) -> gpu::Work {
         correlation: i as u32,
         span: SpanId::new(1, i / 12),
         launched: i * 9000 - i % 11,
+        thread: 0,
         graph: 0,
         node: 0,
         captured: SpanId::NONE,

@@ -24,6 +24,7 @@ struct Known {
     flags: u16,
     has: u16,
     graph: u32,
+    thread: u32,
     length: u64,
     bytes: u64,
 }
@@ -99,6 +100,7 @@ impl Rows {
             correlation: u32::try_from(correlation).ok()?,
             span: SpanId(span),
             launched,
+            thread: known.thread,
             graph: known.graph,
             node,
             captured: SpanId(captured),
@@ -116,6 +118,7 @@ impl Rows {
         // Bits of a newer minor speak of columns that are not read.
         let has = definitions.unsigned() as u16;
         let graph = u32::try_from(definitions.unsigned()).ok()?;
+        let thread = u32::try_from(definitions.unsigned()).ok()?;
         let (kind, count) = (definitions.unsigned(), definitions.unsigned());
         if count > definitions.left() as u64 {
             return None;
@@ -128,6 +131,6 @@ impl Rows {
             let mut part = || u32::try_from(lanes.unsigned()).ok();
             self.lanes.push(([part()?, part()?, part()?], 0));
         }
-        Some(Known { detail, lane, flags, has, graph, length: 0, bytes: 0 })
+        Some(Known { detail, lane, flags, has, graph, thread, length: 0, bytes: 0 })
     }
 }

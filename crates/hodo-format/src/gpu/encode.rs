@@ -148,6 +148,7 @@ impl Encoder {
         column.unsigned(shape.flags.into());
         column.unsigned(shape.has.into());
         column.unsigned(shape.graph.into());
+        column.unsigned(shape.thread.into());
         column.unsigned(kind);
         column.unsigned(count as u64);
         fields[..count].iter().for_each(|field| column.unsigned(*field));

@@ -46,6 +46,8 @@ pub struct Work {
     pub span: SpanId,
     /// Ticks when the call that caused it began; 0 when not known.
     pub launched: u64,
+    /// The thread that made the call, as the operating system numbers it; 0 when not known.
+    pub thread: u32,
     /// The executable graph it is a node of; 0 for none.
     pub graph: u32,
     /// Its node in that graph; 0 for none.
@@ -162,8 +164,9 @@ pub mod flag {
     pub const GRAPH: u16 = 1 << 4;
     /// Copies: asynchronous to the host.
     pub const ASYNC: u16 = 1 << 5;
-    /// Its scope was told by external correlation, since another tool held the callbacks.
-    pub const BY_CORRELATION: u16 = 1 << 6;
+    /// Another tool held the callbacks, so its scope is not told here: it is the innermost of
+    /// `thread` at `launched`, or the ambient one then.
+    pub const BY_TIME: u16 = 1 << 6;
 }
 
 /// Kinds of memory, with CUPTI's codes.

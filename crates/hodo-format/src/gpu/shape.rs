@@ -51,6 +51,7 @@ pub(super) struct Shape {
     /// Which of its numbers are not 0.
     pub has: u16,
     pub graph: u32,
+    pub thread: u32,
     /// Without bytes and address, which are the row's.
     pub detail: Detail,
 }
@@ -86,7 +87,8 @@ impl Shape {
             has |= bit(*number != 0, 1 << i);
         }
         let lane = [work.device, work.context, work.stream];
-        let shape = Shape { lane, flags: work.flags, has, graph: work.graph, detail };
+        let Work { flags, graph, thread, .. } = *work;
+        let shape = Shape { lane, flags, has, graph, thread, detail };
         (shape, Numbers { following, bytes })
     }
 }

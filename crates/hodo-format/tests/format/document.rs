@@ -110,6 +110,7 @@ fn launches() -> [Work; 2] {
         correlation: 50,
         span: forward().id,
         launched: 1110,
+        thread: 9,
         graph: 0,
         node: 0,
         captured: SpanId::NONE,
@@ -156,7 +157,7 @@ fn codes_of_gpu_work_are_those_of_the_document() {
         format!("| {} | its times were not taken", flag::UNSTAMPED.trailing_zeros()),
         format!("| {} | a node of a CUDA graph", flag::GRAPH.trailing_zeros()),
         format!("| {} | a copy that is asynchronous", flag::ASYNC.trailing_zeros()),
-        format!("| {} | its scope was told by", flag::BY_CORRELATION.trailing_zeros()),
+        format!("| {} | its scope is to be found by", flag::BY_TIME.trailing_zeros()),
     ];
     for row in rows {
         assert!(DOCUMENT.contains(&row), "{row}");

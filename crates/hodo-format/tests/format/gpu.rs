@@ -117,6 +117,7 @@ fn the_nodes_of_a_graph_cost_next_to_nothing() {
                 correlation: 10 * launch,
                 span: SpanId::new(1, 5 + u64::from(launch)),
                 launched: u64::from(launch) * 9_000_000,
+                thread: 0,
                 graph: 3,
                 node: 800 + node,
                 captured: SpanId::new(1, 2),
@@ -178,9 +179,9 @@ fn work_of_a_newer_minor_is_left_out_and_its_neighbours_are_not() {
     let mut raw = Vec::new();
     changed(&file, |payload| raw = payload.clone());
     let definitions = columns(&raw)[1].clone();
-    // Lane, flags, has (two bytes), graph, kind of the first shape: a copy.
+    // Lane, flags, has (two bytes), graph, thread, kind of the first shape: a copy.
     let has = definitions.start + 2;
-    let kind = definitions.start + 5;
+    let kind = definitions.start + 6;
     assert_eq!(raw[kind], 2);
     let other = changed(&file, |raw| raw[kind] = 99);
     assert_eq!(read_all(&file_with(&other)).1[..3], seen(&works[1..]));
@@ -206,8 +207,8 @@ fn promises_are_not_believed() {
     let frames = [
         changed(&file, |raw| raw[code] = 1),
         at(0, 1),
-        at(6, 9),
-        at(6, 0),
+        at(7, 9),
+        at(7, 0),
         frame(frame_kind::WORK, 0, 0, b""),
         frame(frame_kind::WORK, 0, 1, &[255]),
         frame(frame_kind::STATE, 0, 2, &[0xff, 0xfe]),
