@@ -22,7 +22,7 @@ std::thread_local! {
 #[inline]
 pub fn launch(now: u64) -> Launch {
     let (span, how) = scope();
-    Launch { span, how, launched: now, forward: SpanId(FORWARD.get()) }
+    Launch { span, how, launched: now, forward: SpanId(FORWARD.get()), thread: thread() }
 }
 
 /// The scope that work launched now by this thread belongs to, and how that is known.
@@ -42,6 +42,23 @@ pub fn scope() -> (SpanId, u16) {
     match inherited {
         0 => (SpanId::NONE, flag::NO_SCOPE),
         span => (SpanId(span), flag::INHERITED),
+    }
+}
+
+/// The calling thread, as the operating system numbers it.
+#[inline]
+fn thread() -> u32 {
+    std::thread_local! {
+        static THREAD: Cell<u32> = const { Cell::new(0) };
+    }
+    match THREAD.get() {
+        0 => {
+            // SAFETY: gettid has no failure.
+            let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+            THREAD.set(thread);
+            thread
+        }
+        known => known,
     }
 }
 

@@ -2,6 +2,7 @@
 //! took from CUPTI's buffers is known.
 
 use crate::cupti::code::Call;
+use crate::state::Launched;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,14 +25,18 @@ pub struct Counts {
     pub copies: AtomicU64,
     /// Sets asked for.
     pub sets: AtomicU64,
-    /// Of the kernels, copies and sets: those that were captured into a graph, so did not run.
+    /// Of the kernels: those that were captured into a graph, so did not run.
     pub captured: AtomicU64,
-    /// Of all: calls that the driver refused.
+    /// Of the kernels: those that the driver refused.
     pub refused: AtomicU64,
     /// Records of kernels that were stored and belong to no graph.
     pub stored_kernels: AtomicU64,
     /// Records of any work that were stored.
     pub stored: AtomicU64,
+    /// Of the copies and sets: those that were captured into a graph.
+    pub captured_others: AtomicU64,
+    /// Of the copies and sets: those that the driver refused.
+    pub refused_others: AtomicU64,
 }
 
 impl Counts {
@@ -58,6 +63,21 @@ impl Counts {
             Call::Sync | Call::Memory | Call::ContextEnd => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The numbers as they are now.
+    pub fn launched(&self) -> Launched {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Launched {
+            kernels: get(&self.kernels),
+            graphs: get(&self.graphs),
+            copies: get(&self.copies),
+            sets: get(&self.sets),
+            captured: get(&self.captured) + get(&self.captured_others),
+            refused: get(&self.refused) + get(&self.refused_others),
+            under_way: self.kernels_under_way(),
+            ..Launched::default()
+        }
     }
 
     /// Kernels that were launched one by one and have no record yet.

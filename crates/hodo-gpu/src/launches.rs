@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls that are remembered; a power of two. CUPTI numbers calls one after another, so this is
 /// how many calls later a record may still arrive.
-const REMEMBERED: usize = 1 << 19;
+const REMEMBERED: usize = 1 << 18;
 /// Ticks are kept in steps of this many bits: some tens of nanoseconds.
 const TIME_SHIFT: u32 = 6;
 /// Bits of the time that are kept: half a minute before it repeats.
@@ -24,12 +24,19 @@ pub struct Launch {
     pub launched: u64,
     /// The scope of the forward operation whose gradient it computes.
     pub forward: SpanId,
+    /// The calling thread, as the operating system numbers it; 0 when not known.
+    pub thread: u32,
 }
 
 impl Launch {
     /// A call of which nothing is known.
-    pub const UNKNOWN: Launch =
-        Launch { span: SpanId::NONE, how: flag::UNKNOWN, launched: 0, forward: SpanId::NONE };
+    pub const UNKNOWN: Launch = Launch {
+        span: SpanId::NONE,
+        how: flag::UNKNOWN,
+        launched: 0,
+        forward: SpanId::NONE,
+        thread: 0,
+    };
 }
 
 #[derive(Debug, Default)]
@@ -38,6 +45,7 @@ struct Entry {
     /// Correlation in the upper half, then two bits of how, then the time.
     call: AtomicU64,
     forward: AtomicU64,
+    thread: AtomicU64,
 }
 
 /// The calls of the last while, by their number.
@@ -47,7 +55,9 @@ pub struct Launches(Box<[Entry]>);
 impl Default for Launches {
     fn default() -> Self {
         // Zeroed memory of this size comes from the system untouched: pages cost when first used.
-        Launches((0..REMEMBERED).map(|_| Entry::default()).collect())
+        let entries = Box::<[Entry]>::new_zeroed_slice(REMEMBERED);
+        // SAFETY: zero is a value of every field.
+        Launches(unsafe { entries.assume_init() })
     }
 }
 
@@ -60,6 +70,7 @@ impl Launches {
         entry.call.store(0, Ordering::Relaxed);
         entry.span.store(launch.span.0, Ordering::Release);
         entry.forward.store(launch.forward.0, Ordering::Relaxed);
+        entry.thread.store(launch.thread.into(), Ordering::Relaxed);
         let time = launch.launched >> TIME_SHIFT & TIME_MASK;
         let call = u64::from(correlation) << 32 | u64::from(launch.how) << TIME_BITS | time;
         entry.call.store(call, Ordering::Release);
@@ -71,12 +82,13 @@ impl Launches {
         let call = entry.call.load(Ordering::Acquire);
         let span = SpanId(entry.span.load(Ordering::Acquire));
         let forward = SpanId(entry.forward.load(Ordering::Relaxed));
+        let thread = entry.thread.load(Ordering::Relaxed) as u32;
         let same = entry.call.load(Ordering::Relaxed) == call;
         if !same || call >> 32 != u64::from(correlation) || call == 0 {
             return Launch::UNKNOWN;
         }
         let how = (call >> TIME_BITS) as u16 & flag::SCOPE;
-        Launch { span, how, launched: near(call & TIME_MASK, start), forward }
+        Launch { span, how, launched: near(call & TIME_MASK, start), forward, thread }
     }
 }
 
@@ -95,7 +107,7 @@ mod tests {
     use super::*;
 
     fn launch(span: u64, launched: u64) -> Launch {
-        Launch { span: SpanId(span), how: flag::INHERITED, launched, forward: SpanId(7) }
+        Launch { span: SpanId(span), how: flag::INHERITED, launched, forward: SpanId(7), thread: 3 }
     }
 
     #[test]

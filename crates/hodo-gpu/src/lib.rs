@@ -1,7 +1,44 @@
 //! GPU work under the scopes that launched it.
 //!
 //! CUPTI and NVTX are never linked: the library that the program has mapped is used, and a machine
-//! without one records scopes as before.
+//! without one records scopes as before. Nothing here initialises CUDA.
 
+mod ambient;
+mod arm;
+pub mod attribute;
+mod buffers;
+mod callback;
+mod calls;
+mod capture;
+mod collector;
+mod counts;
 pub mod cupti;
+mod engine;
+mod files;
+mod graphs;
+mod launches;
+mod names;
 pub mod nvtx;
+mod state;
+
+pub use ambient::set_forward;
+pub use arm::injected;
+pub use capture::{give_way, resume};
+pub use graphs::Graphs;
+pub use launches::{Launch, Launches};
+
+use hodo_record::binding::{Companion, accompany};
+
+static COMPANION: Companion = Companion {
+    started: capture::started,
+    stopping: capture::stopping,
+    flush: capture::flush,
+    at_exit: capture::at_exit,
+    in_child: capture::in_child,
+    state: capture::state,
+};
+
+/// Makes recorders that this copy of hodo starts capture the GPU, as their configuration says.
+pub fn install() {
+    accompany(&COMPANION);
+}

@@ -12,6 +12,7 @@ pub use crate::context::{Entered, Suspended};
 pub use crate::control::warn;
 pub use crate::front::scope_id;
 pub use crate::handle::Begun;
+pub use crate::json::Object;
 pub use crate::numbers::swap_entered;
 pub use crate::process::is_recorder;
 pub use crate::rendezvous::{on_word, table};

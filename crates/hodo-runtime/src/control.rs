@@ -22,6 +22,7 @@ fn keep_reason(reason: &str) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hodo_init(options: *const Options) -> u32 {
     guarded(2, || {
+        hodo_gpu::install();
         // SAFETY: by the contract.
         let config = unsafe { Options::read(options).config() };
         let (code, reason) = match hodo_record::init(config) {

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod control;
+pub mod gpu;
 pub mod handle;
 pub mod health;
 pub mod layout;

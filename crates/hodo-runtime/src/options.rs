@@ -1,6 +1,6 @@
 //! What a program starts hodo with, as C passes it.
 
-use hodo_record::Config;
+use hodo_record::{Config, Gpu};
 use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -31,6 +31,9 @@ pub struct Options {
     pub flush_interval_ms: u64,
     /// 1 keeps the run out of the environment of child processes.
     pub keep_run_private: u32,
+    /// What is captured of the GPU: "auto", "off", "monitor", "trace" or "pc-sampling"; null for
+    /// "auto".
+    pub gpu: *const c_char,
 }
 
 impl Options {
@@ -46,6 +49,7 @@ impl Options {
         spool_bytes: 0,
         flush_interval_ms: 0,
         keep_run_private: 0,
+        gpu: std::ptr::null(),
     };
 
     /// As much of the caller's options as both sides know.
@@ -77,6 +81,9 @@ impl Options {
                 text(self.app).map(|app| app.to_string_lossy().into_owned()).or(config.app);
             config.dir = text(self.dir).map(path).or(config.dir);
             config.run = text(self.run).map(path).or(config.run);
+            if let Some(word) = text(self.gpu).map(CStr::to_string_lossy) {
+                config.gpu = level(&word).unwrap_or(config.gpu);
+            }
         }
         if self.max_depth != 0 {
             config.max_depth = self.max_depth;
@@ -104,4 +111,14 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 
 fn path(text: &CStr) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()))
+}
+
+/// The level a word stands for; one that makes no sense is said and changes nothing.
+fn level(word: &str) -> Option<Gpu> {
+    let level = Gpu::from_word(word);
+    if level.is_none() {
+        let known: Vec<_> = Gpu::WORDS.iter().map(|(word, _)| *word).collect();
+        hodo_record::binding::warn(&format!("gpu={word} is ignored: it is one of {}", known.join(", ")));
+    }
+    level
 }

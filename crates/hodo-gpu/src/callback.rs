@@ -1,0 +1,114 @@
+//! What runs inside the program's CUDA calls: a few nanoseconds, no lock, no allocation.
+
+use crate::ambient;
+use crate::cupti::code::{Call, STATE_FATAL_ERROR, domain, resource};
+use crate::engine::{Engine, counts, engine};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+/// The part of CUPTI's `CUpti_CallbackData` that is looked at.
+#[repr(C)]
+struct CallData {
+    site: u32,
+    function_name: *const c_void,
+    parameters: *const c_void,
+    returned: *const c_int,
+    symbol_name: *const c_void,
+    context: *const c_void,
+    context_id: u32,
+    correlation_data: *mut c_void,
+    correlation: u32,
+}
+
+/// CUPTI's `CUpti_ResourceData`, which leads to a `CUpti_GraphData` here.
+#[repr(C)]
+struct ResourceData {
+    context: *const c_void,
+    handle: *const c_void,
+    descriptor: *const GraphData,
+}
+
+#[repr(C)]
+struct GraphData {
+    graph: *const c_void,
+    original_graph: *const c_void,
+    node: *mut c_void,
+    original_node: *mut c_void,
+}
+
+const ENTER: u32 = 0;
+
+std::thread_local! {
+    /// Whether this thread's call added a node to a graph instead of launching.
+    static CAPTURED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// CUPTI's callback.
+///
+/// # Safety
+/// CUPTI passes the data that belongs to the domain and the number.
+pub unsafe extern "C" fn called(_: *mut c_void, what: u32, number: u32, data: *const c_void) {
+    let Some(engine) = engine() else { return };
+    // SAFETY: by the contract.
+    unsafe {
+        match what {
+            domain::DRIVER => driver_call(engine, number, &*data.cast()),
+            domain::RESOURCE => graph_node(engine, number, &*data.cast()),
+            domain::STATE if number == STATE_FATAL_ERROR => engine.fatal.store(1, Ordering::Release),
+            _ => {}
+        }
+    }
+}
+
+#[inline]
+fn driver_call(engine: &Engine, number: u32, data: &CallData) {
+    let Some(counts) = counts() else { return };
+    let Some(call) = engine.calls.get(number as usize).copied().flatten() else { return };
+    if data.site == ENTER {
+        engine.memory.launches.put(data.correlation, ambient::launch(engine.clock.now()));
+        counts.call(call);
+        if call == Call::ContextEnd {
+            engine.flush(false);
+        }
+        return;
+    }
+    let is_counted = matches!(call, Call::Kernel | Call::Copy | Call::Set);
+    if CAPTURED.replace(false) && is_counted {
+        let counter = if call == Call::Kernel { &counts.captured } else { &counts.captured_others };
+        counter.fetch_add(1, Ordering::Relaxed);
+    } else if is_counted {
+        // SAFETY: at the exit of a call its result is there.
+        let refused = unsafe { data.returned.as_ref() }.is_some_and(|result| *result != 0);
+        if refused {
+            let counter = if call == Call::Kernel { &counts.refused } else { &counts.refused_others };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// # Safety
+/// `data` is what CUPTI passes with these numbers.
+unsafe fn graph_node(engine: &Engine, number: u32, data: &ResourceData) {
+    // SAFETY: by the contract; only asks CUPTI for numbers of nodes.
+    unsafe {
+        let Some(graph) = data.descriptor.as_ref() else { return };
+        let id = |node: *mut c_void| {
+            let mut id = 0;
+            engine.cupti.graph_node_id(node, &mut id).ok().map(|()| id)
+        };
+        let Some(node) = id(graph.node) else { return };
+        match number {
+            resource::GRAPH_NODE_CREATED => {
+                CAPTURED.set(true);
+                engine.memory.graphs.created(node, ambient::scope().0);
+            }
+            resource::GRAPH_NODE_CLONED => {
+                if let Some(original) = id(graph.original_node) {
+                    engine.memory.graphs.cloned(node, original);
+                }
+            }
+            _ => {}
+        }
+    }
+}

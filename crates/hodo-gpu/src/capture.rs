@@ -1,0 +1,375 @@
+//! The capture of one recorder: from its start to its stop.
+
+use crate::collector::Collector;
+use crate::counts::Counts;
+use crate::cupti::code::kind;
+use crate::cupti::{CudaDriver, Cupti, find};
+use crate::engine::{self, Engine, KINDS, engine};
+use crate::state::{Launched, Standing, State};
+use crate::{ambient, arm};
+use hodo_record::Gpu;
+use hodo_record::binding::{Recording, warn, with_all_blocked};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often CUPTI is asked for what is complete.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+/// How often a program that cannot be hooked is looked at, until it starts CUDA.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long a stop waits for kernels that are under way.
+const STOP_WAITS: Duration = Duration::from_millis(200);
+/// How long the end of the program does.
+const EXIT_WAITS: Duration = Duration::from_millis(100);
+
+/// What belongs to one recorder.
+struct Session {
+    recording: Recording,
+    collector: Collector,
+    counts: &'static Counts,
+    kinds: Vec<u32>,
+}
+
+static SESSION: Mutex<Option<Session>> = Mutex::new(None);
+static STATE: Mutex<State> = Mutex::new(State::OFF);
+/// Which session the thread serves; another number ends it.
+static SERVED: AtomicU32 = AtomicU32::new(0);
+/// This is a forked child: CUDA does not work here, and locks may be held by nobody.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A recorder was started.
+pub fn started(recording: Recording) {
+    if FORKED.load(Ordering::Relaxed) {
+        return;
+    }
+    let level = recording.gpu;
+    let mut state = State { level: level.word(), ..State::OFF };
+    if matches!(level, Gpu::Off | Gpu::Monitor) {
+        *lock(&STATE) = state;
+        return;
+    }
+    state.standing = Standing::Waiting;
+    state.reason = "the program has not started CUDA".into();
+    *lock(&STATE) = state;
+    let counts = Counts::make(&recording.folder);
+    let collector = Collector::new(recording.clone(), counts);
+    *lock(&SESSION) = Some(Session { recording, collector, counts, kinds: Vec::new() });
+    let served = SERVED.fetch_add(1, Ordering::AcqRel) + 1;
+    if arm::is_injecting() || CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
+        attach(!arm::is_injecting());
+    } else if !arm::arm() {
+        serve(served, true);
+    }
+}
+
+/// CUDA is starting, or was found running (`late`): takes hold of CUPTI.
+pub fn attach(late: bool) {
+    if FORKED.load(Ordering::Relaxed) || lock(&STATE).standing != Standing::Waiting {
+        return;
+    }
+    match try_attach(late) {
+        Ok(()) => serve(SERVED.load(Ordering::Acquire), false),
+        Err(why) => unavailable(why),
+    }
+}
+
+fn unavailable(why: String) {
+    let mut state = lock(&STATE);
+    let silent = state.level == Gpu::Auto.word();
+    state.standing = Standing::Unavailable;
+    state.reason.clone_from(&why);
+    drop(state);
+    if !silent {
+        warn(&format!("GPU work is not captured: {why}"));
+    }
+    write();
+}
+
+fn try_attach(late: bool) -> Result<(), String> {
+    let Some((clock, wanted)) = lock(&SESSION).as_ref().map(|s| (s.recording.clock, wanted_kinds()))
+    else {
+        return Err("the recorder has stopped".into());
+    };
+    let engine = match engine() {
+        Some(engine) => engine,
+        None => engine::make(open()?, clock),
+    };
+    if !engine.has_callbacks() {
+        let subscribed = engine.subscribe().map_err(|problem| explain(&problem))?;
+        engine.by_time.store(!subscribed, Ordering::Release);
+    } else {
+        engine.listen(true).map_err(|problem| explain(&problem))?;
+    }
+    let by_time = engine.by_time.load(Ordering::Acquire);
+    let mut kinds: Vec<u32> = wanted.iter().flat_map(|(_, kinds)| kinds.iter().copied()).collect();
+    kinds.extend(by_time.then_some(kind::DRIVER));
+    let counts = lock(&SESSION).as_mut().map(|session| {
+        session.kinds.clone_from(&kinds);
+        session.counts
+    });
+    engine::set_counts(counts);
+    engine.capture(&kinds).map_err(|problem| explain(&problem))?;
+    let mut state = lock(&STATE);
+    state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
+    state.reason = if by_time { BY_TIME.into() } else { String::new() };
+    state.library = engine.cupti.path.to_string_lossy().into_owned();
+    state.cupti = engine.cupti.version_text();
+    state.driver = engine.driver;
+    state.late = late;
+    state.kinds = wanted.iter().map(|(word, _)| *word).collect();
+    Ok(())
+}
+
+const BY_TIME: &str = "another tool holds CUPTI's callbacks: scopes are found by thread and time of \
+                       launch, which costs a record a call";
+
+/// The kinds of work to capture: those of `HODO_GPU_KINDS`, else kernels, copies and sets.
+fn wanted_kinds() -> Vec<(&'static str, &'static [u32])> {
+    const USUAL: usize = 3;
+    let named = std::env::var("HODO_GPU_KINDS").unwrap_or_default();
+    let is_named = |word: &str| named.split(',').any(|name| name.trim() == word);
+    let chosen: Vec<_> = KINDS.into_iter().filter(|(word, _)| is_named(word)).collect();
+    if chosen.is_empty() { KINDS[..USUAL].to_vec() } else { chosen }
+}
+
+fn open() -> Result<Cupti, String> {
+    let major = CudaDriver::mapped().map_or(0, CudaDriver::version) / 1000;
+    let Some(found) = find(major) else {
+        return Err("no libcupti was found: it comes with the CUDA toolkit and with torch; \
+                    set HODO_CUPTI_PATH to one"
+            .into());
+    };
+    Cupti::open(&found.path).map_err(|why| {
+        format!("{} cannot be used: {why}; set HODO_CUPTI_PATH to another", found.path.display())
+    })
+}
+
+fn explain(problem: &crate::cupti::Problem) -> String {
+    use crate::cupti::code::result;
+    let fix = match problem.code {
+        result::NOT_INITIALIZED => "; this CUPTI does not fit the driver: HODO_CUPTI_PATH names another",
+        result::MULTIPLE_SUBSCRIBERS => "; another profiler is attached: run without it",
+        result::NOT_COMPATIBLE => "; another tool uses CUPTI in a way that excludes this one",
+        _ => "",
+    };
+    format!("{problem}{fix}")
+}
+
+/// Starts the GPU's thread; with `looking` it first waits for CUDA.
+fn serve(served: u32, looking: bool) {
+    let run = move || {
+        if looking && !look(served) {
+            return;
+        }
+        while SERVED.load(Ordering::Acquire) == served {
+            round();
+        }
+    };
+    let builder = std::thread::Builder::new().name("hodo-gpu".into());
+    if let Err(error) = with_all_blocked(|| builder.spawn(run)) {
+        warn(&format!("GPU work is written at the end only: no thread for it: {error}"));
+    }
+}
+
+/// Waits until the program has started CUDA, and attaches. False when the recorder stopped first.
+fn look(served: u32) -> bool {
+    while SERVED.load(Ordering::Acquire) == served {
+        if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
+            match try_attach(true) {
+                Ok(()) => return true,
+                Err(why) => unavailable(why),
+            }
+            return false;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    false
+}
+
+/// One round of the GPU's thread.
+fn round() {
+    let Some(engine) = engine() else { return };
+    let began = Instant::now();
+    while began.elapsed() < FLUSH_EVERY {
+        engine.buffers.wait(FLUSH_EVERY.saturating_sub(began.elapsed()));
+        read(engine);
+    }
+    if !matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
+        return;
+    }
+    engine.flush(false);
+    read(engine);
+    write_if_any();
+}
+
+fn read(engine: &Engine) {
+    let by_time = engine.by_time.load(Ordering::Acquire);
+    if let Some(session) = lock(&SESSION).as_mut() {
+        session.collector.read(&engine.cupti, &engine.buffers, &engine.memory, by_time);
+    }
+}
+
+fn write_if_any() {
+    let any = lock(&SESSION).as_ref().is_some_and(|session| session.collector.has_work());
+    if any {
+        write();
+    }
+}
+
+/// Writes what was read, and the state.
+fn write() {
+    let dropped = engine().map_or(0, Engine::dropped);
+    let state = lock(&STATE).clone();
+    if let Some(session) = lock(&SESSION).as_mut() {
+        session.collector.tally.dropped += dropped;
+        let launched = launched(session.counts);
+        session.collector.write(|tally| state.json(tally, &launched));
+    }
+}
+
+fn launched(counts: &Counts) -> Launched {
+    let mut launched = counts.launched();
+    if let Some(engine) = engine() {
+        launched.buffers_refused = engine.buffers.refused.load(Ordering::Relaxed);
+        launched.nodes_refused = engine.memory.graphs.refused();
+    }
+    launched
+}
+
+/// Fetches and writes everything there is, waiting for kernels under way at most so long.
+fn drain(engine: &Engine, wait: Duration) {
+    let began = Instant::now();
+    loop {
+        engine.flush(false);
+        read(engine);
+        let under_way =
+            lock(&SESSION).as_ref().is_some_and(|session| session.counts.kernels_under_way() > 0);
+        if !under_way || began.elapsed() >= wait {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Everything captured so far is to be written.
+pub fn flush(timeout: Duration) {
+    if FORKED.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Some(engine) = engine() {
+        drain(engine, timeout.min(STOP_WAITS));
+    }
+    write_if_any();
+}
+
+/// The recorder is about to stop.
+pub fn stopping() {
+    if FORKED.load(Ordering::Relaxed) {
+        return;
+    }
+    arm::disarm();
+    SERVED.fetch_add(1, Ordering::AcqRel);
+    let standing = lock(&STATE).standing.clone();
+    if let Some(engine) = engine() {
+        if matches!(standing, Standing::Capturing | Standing::ByTime) {
+            drain(engine, STOP_WAITS);
+            engine.flush(true);
+            let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
+            engine.release(&kinds);
+            let _ = engine.listen(false);
+        }
+        engine::set_counts(None);
+        engine.buffers.ring();
+        read(engine);
+    }
+    if !matches!(standing, Standing::Off) {
+        if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
+            lock(&STATE).standing = Standing::Stopped;
+        }
+        write();
+    }
+    *lock(&SESSION) = None;
+}
+
+/// The program is ending without a stop: as much as can be had is written.
+pub fn at_exit() {
+    if FORKED.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Some(engine) = engine()
+        && matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
+    {
+        drain(engine, EXIT_WAITS);
+        engine.flush(true);
+        read(engine);
+    }
+    let known = !matches!(lock(&STATE).standing, Standing::Off);
+    if known {
+        write();
+    }
+}
+
+/// This is a forked child.
+pub fn in_child() {
+    FORKED.store(true, Ordering::Relaxed);
+    engine::set_counts(None);
+    ambient::forget();
+}
+
+/// The state as a JSON object.
+pub fn state() -> String {
+    if FORKED.load(Ordering::Relaxed) {
+        let reason = "CUDA does not survive a fork: start workers that use it by spawn".into();
+        let state = State { standing: Standing::Unavailable, reason, ..State::OFF };
+        return state.json(&Default::default(), &Launched::default());
+    }
+    let state = lock(&STATE).clone();
+    match lock(&SESSION).as_ref() {
+        Some(session) => state.json(&session.collector.tally, &launched(session.counts)),
+        None => state.json(&Default::default(), &Launched::default()),
+    }
+}
+
+/// Lets another tool have CUPTI until [`resume`]: what runs meanwhile is not captured, and said so.
+pub fn give_way(why: &str) {
+    let Some(engine) = engine() else { return };
+    if FORKED.load(Ordering::Relaxed)
+        || !matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
+    {
+        return;
+    }
+    drain(engine, STOP_WAITS);
+    let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
+    engine.release(&kinds);
+    let _ = engine.unsubscribe();
+    engine::set_counts(None);
+    let mut state = lock(&STATE);
+    state.standing = Standing::Yielded;
+    state.reason = why.into();
+    state.gaps.push((engine.clock.now(), 0, why.into()));
+    drop(state);
+    write();
+}
+
+/// The other tool is done with CUPTI: captures again, without the callbacks if they are kept.
+pub fn resume() {
+    let Some(engine) = engine() else { return };
+    if FORKED.load(Ordering::Relaxed) || lock(&STATE).standing != Standing::Yielded {
+        return;
+    }
+    let now = engine.clock.now();
+    let mut state = lock(&STATE);
+    state.standing = Standing::Waiting;
+    if let Some(gap) = state.gaps.last_mut() {
+        gap.1 = now;
+    }
+    let late = state.late;
+    drop(state);
+    if let Err(why) = try_attach(late) {
+        unavailable(why);
+    }
+}
