@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _log_is_set = False
 
+GPU_LEVELS = ("auto", "off", "monitor", "trace", "pc-sampling")
+
 
 def init(
     app: str | None = None,
@@ -44,12 +46,14 @@ def init(
     max_bytes: most bytes kept on disk, the oldest go first (4 GiB).
     memory_bytes: memory for records not yet on disk (64 MiB).
     share_run: let child processes join this run.
-    gpu: "auto" or "off"; GPU capture comes with a later version.
+    gpu: "auto" captures every kernel, copy and set of a program that uses CUDA, under the scope
+        that launched it; "trace" does too and warns when it cannot; "off" captures nothing;
+        "monitor" and "pc-sampling" as in the guide to levels. Never starts CUDA itself.
     telemetry: machine readings come with a later version.
     """
     _set_log()
-    if gpu not in (None, "auto", "off"):
-        _log().warning("gpu=%r is not captured by this version; scopes are", gpu)
+    if gpu not in (None, *GPU_LEVELS):
+        raise ValueError(f"gpu is one of {', '.join(GPU_LEVELS)}, not {gpu!r}")
     if telemetry:
         _log().warning("telemetry=%r is not captured by this version; scopes are", telemetry)
     state, reason = _hodo.start(
@@ -63,6 +67,7 @@ def init(
         spool_bytes=_number(max_bytes, "max_bytes"),
         flush_ms=_milliseconds(flush_interval),
         share_run=share_run,
+        gpu=_bytes(gpu, "gpu"),
     )
     if state in ("on", "degraded") and share_run:
         _share()
@@ -120,9 +125,15 @@ def health() -> dict[str, Any]:
     crash_safe: whether a killed process leaves everything it recorded.
     clock, cpu_time, context: the methods in use.
     run: the run's folder.
+    gpu: the capture of GPU work: its state ("capturing", "waiting" for CUDA, "unavailable", ...),
+        the reason, the library in use, what was launched, recorded, stored and lost.
     degraded: what does not work as it should, and why; empty when all is well.
     """
-    return dict(_hodo.health())
+    import json
+
+    health = dict(_hodo.health())
+    health["gpu"] = json.loads(_hodo.gpu_state() or '{"state": "off"}')
+    return health
 
 
 _is_shared = False

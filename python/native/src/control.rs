@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Starts recording: "on", "degraded", "off" or "already", and why.
 #[pyfunction]
-#[pyo3(signature = (library, *, app, dir, run, enabled, max_depth, memory_bytes, spool_bytes, flush_ms, share_run))]
+#[pyo3(signature = (library, *, app, dir, run, enabled, max_depth, memory_bytes, spool_bytes, flush_ms, share_run, gpu))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn start(
     py: Python<'_>,
@@ -27,10 +27,11 @@ pub fn start(
     spool_bytes: u64,
     flush_ms: u64,
     share_run: bool,
+    gpu: Option<&[u8]>,
 ) -> PyResult<(&'static str, String)> {
     let runtime = runtime::load(library)?;
     let owned = |text: Option<&[u8]>| text.map(CString::new).transpose();
-    let (app, dir, run) = (owned(app)?, owned(dir)?, owned(run)?);
+    let (app, dir, run, gpu) = (owned(app)?, owned(dir)?, owned(run)?, owned(gpu)?);
     let text = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |t| t.as_ptr());
     let options = Options {
         struct_size: size_of::<Options>(),
@@ -43,6 +44,7 @@ pub fn start(
         spool_bytes,
         flush_interval_ms: flush_ms,
         keep_run_private: (!share_run).into(),
+        gpu: text(&gpu),
     };
     // SAFETY: the texts live until the calls return. The lock stays held: starting takes
     // milliseconds, and nobody can open a scope meanwhile.

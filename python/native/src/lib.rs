@@ -8,6 +8,7 @@ mod begin;
 mod control;
 mod done;
 mod gil;
+mod gpu;
 mod handles;
 mod here;
 mod loops;
@@ -161,6 +162,10 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::flush, module)?)?;
     module.add_function(wrap_pyfunction!(control::shutdown, module)?)?;
     module.add_function(wrap_pyfunction!(control::health, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_state, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_give_way, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_resume, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_forward, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_no_more, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
     module.add_function(wrap_pyfunction!(read::read_run, module)?)?;

@@ -18,14 +18,43 @@ pub struct Options {
     pub spool_bytes: u64,
     pub flush_interval_ms: u64,
     pub keep_run_private: u32,
+    pub gpu: *const c_char,
 }
 
-/// The functions of the library that this module calls.
-#[derive(Clone, Copy)]
-pub struct Runtime {
-    pub init: unsafe extern "C" fn(*const Options) -> u32,
-    pub reason: unsafe extern "C" fn(*mut c_char, usize) -> usize,
-    pub on_warning: unsafe extern "C" fn(extern "C" fn(*const c_char, usize)),
+/// Declares the functions of the library that this module calls.
+macro_rules! functions {
+    ($($name:ident: $symbol:literal ($($argument:ty),*) $(-> $answer:ty)?;)*) => {
+        /// The functions of the library that this module calls.
+        #[derive(Clone, Copy)]
+        pub struct Runtime {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
+        }
+
+        impl Runtime {
+            /// # Safety
+            /// `library` came from the loader.
+            unsafe fn of(library: *mut c_void) -> PyResult<Runtime> {
+                // SAFETY: the symbols have these types in every version of the library.
+                unsafe {
+                    Ok(Runtime {
+                        $($name: std::mem::transmute::<
+                            *mut c_void,
+                            unsafe extern "C" fn($($argument),*) $(-> $answer)?,
+                        >(symbol(library, $symbol)?),)*
+                    })
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    init: c"hodo_init" (*const Options) -> u32;
+    reason: c"hodo_reason" (*mut c_char, usize) -> usize;
+    on_warning: c"hodo_on_warning" (extern "C" fn(*const c_char, usize));
+    gpu_give_way: c"hodo_gpu_give_way" (*const c_char);
+    gpu_resume: c"hodo_gpu_resume" ();
+    gpu_forward: c"hodo_gpu_forward" (u64) -> u64;
 }
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -35,24 +64,14 @@ pub fn load(path: &str) -> PyResult<Runtime> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(*runtime);
     }
-    let library = open(path)?;
-    // SAFETY: the symbols have these types in every version of the library.
-    let runtime = unsafe {
-        Runtime {
-            init: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const Options) -> u32>(
-                symbol(library, c"hodo_init")?,
-            ),
-            reason: std::mem::transmute::<
-                *mut c_void,
-                unsafe extern "C" fn(*mut c_char, usize) -> usize,
-            >(symbol(library, c"hodo_reason")?),
-            on_warning: std::mem::transmute::<
-                *mut c_void,
-                unsafe extern "C" fn(extern "C" fn(*const c_char, usize)),
-            >(symbol(library, c"hodo_on_warning")?),
-        }
-    };
+    // SAFETY: the library was just opened.
+    let runtime = unsafe { Runtime::of(open(path)?)? };
     Ok(*RUNTIME.get_or_init(|| runtime))
+}
+
+/// The library, if it was loaded.
+pub fn loaded() -> Option<&'static Runtime> {
+    RUNTIME.get()
 }
 
 fn open(path: &str) -> PyResult<*mut c_void> {
