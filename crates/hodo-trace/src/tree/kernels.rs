@@ -125,6 +125,9 @@ fn table(run: &Run, filter: &Filter, name: impl Fn(&Process, u32) -> String) -> 
     let links = Links::new(&run.processes);
     let kept = select(run, &links, filter);
     let GpuSummary { captured: processes, missing, .. } = described(run, &kept);
+    if processes == 0 {
+        return KernelTable { missing, ..KernelTable::default() };
+    }
     let mut growing: HashMap<String, Growing> = HashMap::new();
     let paths = Paths::new(run, &links, &kept);
     for (at, process) in captured(run, &kept) {
@@ -247,6 +250,9 @@ fn path(place: Place, paths: &Paths) -> Vec<String> {
 pub fn backward_by_forward(run: &Run, filter: &Filter) -> Vec<BackwardRow> {
     let links = Links::new(&run.processes);
     let kept = select(run, &links, filter);
+    if captured(run, &kept).next().is_none() {
+        return Vec::new();
+    }
     // Forward scopes have their path whether the filter keeps them or not.
     let everything: Vec<Selection> = kept.iter().map(|_| Selection::All).collect();
     let paths = Paths::new(run, &links, &everything);
