@@ -5,7 +5,7 @@ use crate::support::{Records, TestRun};
 use hodo_format::gpu::{self, Detail, Sample, flag};
 use hodo_format::record::SpanId;
 use hodo_trace::{
-    Filter, GpuMissing, GpuWork, NamePattern, ProcessState, Run, Tree, backward_by_forward,
+    Filter, GpuMissing, GpuWork, Last, NamePattern, ProcessState, Run, Tree, backward_by_forward,
     kernels, kernels_in_full,
 };
 use std::fmt::Write;
@@ -201,6 +201,28 @@ fn a_filter_drops_the_work_of_what_it_drops() {
         rows.iter().map(|r| (r.forward.join("/"), r.launched.join("/"), r.work.busy_ns)).collect();
     assert_eq!(found, [("step/forward".to_owned(), "step/backward".to_owned(), 400)]);
     assert!(backward_by_forward(&run, &named("forward")).is_empty());
+}
+
+/// The first step is dropped and what outlives it is not: its work is no other step's.
+#[test]
+fn work_of_a_kept_scope_is_not_that_of_a_dropped_one_around_it() {
+    let mut r = Records::new(1);
+    let mut w = Works::new();
+    for (start, end, late_end) in [(100, 200, 900), (300, 800, 390)] {
+        let step = r.id(1);
+        let late = r.scope(1, step, "late", start + 10, late_end);
+        r.close(step, SpanId::NONE, "step", start, end);
+        w.kernel(&mut r, step, "a", start + 5, start + 10);
+        w.kernel(&mut r, late, "b", start + 20, start + 60);
+    }
+    let filter = Filter { last: Some(Last::Scopes(2)), ..Filter::default() };
+    assert_gpu(
+        &hodo_trace::tree(&read(&r, &w), &filter),
+        "
+        step busy 5 in 1k own 5 in 1k idle 455
+          late busy 40 in 1k own 40 in 1k idle 705
+        ",
+    );
 }
 
 #[test]
