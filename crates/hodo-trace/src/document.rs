@@ -1,6 +1,8 @@
 //! A run as one JSON document: what `hodo report --json` prints and Python's `hodo.trace` returns.
 
-use crate::{Account, Damage, Ending, FlatSort, NodeKind, Process, Run, Tree, flat};
+use crate::{
+    Account, Damage, Ending, FlatSort, GpuGap, GpuState, NodeKind, Process, Run, Tree, flat,
+};
 use serde_json::{Value, json};
 
 /// Scopes listed that failed, and that were open; all of them are counted.
@@ -24,6 +26,7 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "processes": run.processes.iter().map(process).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(|&at| node(tree, at)).collect::<Vec<_>>(),
         "marks_outside_scopes": tree.marks_outside_scopes,
+        "gpu": tree.gpu,
         "failed": endings(&run.failed()),
         "open": endings(&run.open_scopes()),
         "by_self": largest(tree, FlatSort::SelfTime, top),
@@ -95,8 +98,38 @@ fn process(process: &Process) -> Value {
         "spans": process.spans.len(),
         "marks": process.marks.len(),
         "threads": process.threads,
+        "gpu": gpu(process),
         "records": process.account.document(),
         "damage": process.damage.document(),
+    })
+}
+
+/// What is known of the capture of a process's GPU work.
+fn gpu(process: &Process) -> Value {
+    let (gpu, clock) = (&process.gpu, &process.clock);
+    let state = gpu.state.as_ref();
+    let gap = |gap: &GpuGap| {
+        let ended = clock.is_calibrated() && gap.end != u64::MAX;
+        json!({
+            "start_ns": clock.is_calibrated().then(|| clock.steady_ns(gap.start)),
+            "duration_ns": ended.then(|| clock.duration_ns(gap.end - gap.start)),
+            "why": gap.why,
+        })
+    };
+    json!({
+        "missing": gpu.missing_times(clock),
+        "why": state.and_then(GpuState::why),
+        "level": state.and_then(GpuState::level),
+        "tier": state.and_then(GpuState::tier),
+        "library": state.and_then(GpuState::library),
+        "version": state.and_then(GpuState::version),
+        "driver": state.and_then(GpuState::driver),
+        "devices": state.map(GpuState::devices).unwrap_or_default(),
+        "counts": state.map(GpuState::counts),
+        "gaps": gpu.gaps().iter().map(gap).collect::<Vec<_>>(),
+        "work": gpu.work.len(),
+        "samples": gpu.samples.len(),
+        "newer": gpu.newer,
     })
 }
 

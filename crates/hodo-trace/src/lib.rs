@@ -22,6 +22,7 @@ mod ends;
 mod error;
 mod filter;
 mod find;
+mod gpu;
 mod index;
 mod last;
 mod links;
@@ -41,6 +42,11 @@ pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;
+pub use gpu::{
+    CopySum, Gpu, GpuBySpan, GpuCounts, GpuDevice, GpuGap, GpuMissing, GpuState, GpuTotals,
+    GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum, WorkRow,
+    WorkRows,
+};
 pub use last::{Last, parse_duration_ns};
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
@@ -50,8 +56,9 @@ pub use names::Names;
 pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, mark_columns, span_columns};
 pub use tree::{
-    Bench, CpuSum, Durations, FlatRow, FlatSort, MarkSeries, Node, NodeKind, SCHEMA, Tag, Tree,
-    flat, tree,
+    BackwardRow, Bench, CpuSum, Durations, FlatRow, FlatSort, GpuAbsence, GpuSummary, KernelRow,
+    KernelScope, KernelShape, KernelTable, MarkSeries, Node, NodeGpu, NodeKind, SCHEMA, Tag, Tree,
+    backward_by_forward, flat, kernels, kernels_in_full, tree,
 };
 pub use values::{AttrRow, Attrs, MarkAttrs, MarkRow, OVERHEAD_MARK, Value};
 

@@ -1,5 +1,5 @@
 use crate::{
-    Account, Attrs, Clock, Cpu, CpuMissing, Damage, MarkAttrs, MarkRow, Names, Row, Spans,
+    Account, Attrs, Clock, Cpu, CpuMissing, Damage, Gpu, MarkAttrs, MarkRow, Names, Row, Spans,
 };
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::SpanId;
@@ -147,6 +147,8 @@ pub struct Process {
     pub marks: Vec<MarkRow>,
     /// The attributes of those of them that have any.
     pub mark_attrs: MarkAttrs,
+    /// What the GPU did for it.
+    pub gpu: Gpu,
     /// Where its records went.
     pub account: Account,
     /// What could not be read.

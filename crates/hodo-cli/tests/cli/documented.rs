@@ -3,6 +3,7 @@
 use crate::made::{self, Folder, Made, Scope};
 use crate::program::{ID, run, stdout};
 use crate::samples;
+use hodo_format::gpu::{self, Detail};
 use hodo_format::record::SpanId;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -26,7 +27,47 @@ fn eventful() -> Folder {
     let mut bytes = std::fs::read(&spoilt).unwrap();
     bytes.extend_from_slice(b"not a frame");
     std::fs::write(&spoilt, bytes).unwrap();
+    let gpu = made::process_folder(&folder).join("gpu-000001.hodo");
+    std::fs::write(gpu, gpu_file()).unwrap();
     dir
+}
+
+/// A kernel and a copy of every sort of launch, and all that a capture says of itself.
+fn gpu_file() -> Vec<u8> {
+    let mut file = hodo_format::spool::file_header(1, 1).to_vec();
+    let state = r#"{"level":"trace","tier":"callbacks","library":"libcupti.so.13","version":"13.0",
+        "driver":"580","devices":[{"device":0,"name":"H200"}],"kept":8,
+        "gaps":[{"start":5,"end":9,"why":"torch.profiler"}]}"#;
+    gpu::state_frame(0, state, &mut file);
+    let mut encoder = gpu::Encoder::new(1);
+    let kernel = Detail::Kernel(gpu::Kernel { name: 1, ..Default::default() });
+    let copy = Detail::Copy { bytes: 64, direction: 1, from: 2, to: 3 };
+    let lost = SpanId::new(9, 9);
+    let owners = [(SpanId::new(1, 1), 0), (SpanId::NONE, 2), (SpanId::NONE, 3), (lost, 0)];
+    for (at, (span, flags)) in owners.into_iter().enumerate() {
+        for detail in [kernel, copy] {
+            let start = 100 * (at as u64 + 1);
+            let none = SpanId::NONE;
+            encoder.push(&gpu::Work {
+                flags,
+                device: 0,
+                context: 1,
+                stream: 7,
+                start,
+                end: start + 50,
+                correlation: 1,
+                span,
+                launched: start - 10,
+                graph: 0,
+                node: 0,
+                captured: none,
+                forward: none,
+                detail,
+            });
+        }
+    }
+    encoder.finish(1, &mut file);
+    file
 }
 
 /// Every key with the way to it: `nodes[].cpu.total_ns`.

@@ -2,9 +2,11 @@
 
 use super::ranges::Ranges;
 use crate::account::{MAX_COUNT, possible};
+use crate::gpu::Collected;
 use crate::spans::SpansBuilder;
-use crate::{AttrRow, Clock, MarkAttrs, MarkRow, Names, Value};
+use crate::{AttrRow, Clock, GpuState, MarkAttrs, MarkRow, Names, Value};
 use hodo_format::arena::{Anchor, Counts};
+use hodo_format::gpu::{Sample, Work};
 use hodo_format::record::{self, Attr, Mark, Sink, Span, SpanId, Unit};
 use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
 use std::collections::{BTreeMap, HashSet};
@@ -47,6 +49,7 @@ pub(super) struct Collector {
     /// Records taken that carry a moment, and the latest of these.
     dated: u64,
     pub(super) last_tick: u64,
+    pub(super) gpu: Collected,
 }
 
 impl Collector {
@@ -275,5 +278,17 @@ impl FrameSink for Collector {
     fn end(&mut self, losses: Losses) {
         self.losses(losses);
         self.ended = true;
+    }
+
+    fn work(&mut self, work: &Work) {
+        self.gpu.add(work, self.until);
+    }
+
+    fn gpu_state(&mut self, json: &str) {
+        self.gpu.state = GpuState::parse(json).or(self.gpu.state.take());
+    }
+
+    fn gpu_sample(&mut self, sample: &Sample) {
+        self.gpu.samples.push(*sample);
     }
 }

@@ -9,24 +9,39 @@ use std::path::{Path, PathBuf};
 
 /// The catalog's file name.
 pub(super) const CATALOG: &str = "catalog.hodo";
+const SPOOL: &str = "spool-";
+const GPU: &str = "gpu-";
 
 /// Spool files in order of their number.
 pub(super) fn spool_files(folder: &Path) -> Vec<PathBuf> {
+    numbered_files(folder, SPOOL)
+}
+
+/// GPU files in order of their number.
+pub(super) fn gpu_files(folder: &Path) -> Vec<PathBuf> {
+    numbered_files(folder, GPU)
+}
+
+fn numbered_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<(u64, PathBuf)> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            Some((spool_number(&path)?, path))
+            Some((number(&path, prefix)?, path))
         })
         .collect();
     files.sort();
     files.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The number in `spool-000001.hodo`.
-pub(super) fn spool_number(path: &Path) -> Option<u64> {
+/// The number in `spool-000001.hodo` or `gpu-000001.hodo`.
+pub(super) fn file_number(path: &Path) -> Option<u64> {
+    number(path, SPOOL).or(number(path, GPU))
+}
+
+fn number(path: &Path, prefix: &str) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
-    name.strip_prefix("spool-")?.strip_suffix(".hodo")?.parse().ok()
+    name.strip_prefix(prefix)?.strip_suffix(".hodo")?.parse().ok()
 }
 
 /// Reads spool files one after another into one buffer, and keeps what was damaged.
@@ -79,7 +94,7 @@ impl SpoolReader {
         for &(low, high) in &summary.sequences {
             self.sequences.add(low, high.saturating_add(1));
         }
-        if spool_number(path).is_some() {
+        if file_number(path).is_some() {
             let starts = summary.sequences.iter().map(|s| s.0);
             self.spool_start = self.spool_start.or(starts.min());
             let ends = summary.sequences.iter().map(|s| s.1.saturating_add(1));
@@ -109,6 +124,21 @@ impl SpoolReader {
             self.damaged_frames -= torn.frames;
             self.damage.places.truncate(torn.places);
         }
+    }
+
+    /// Adds the damage of files that number their frames by themselves.
+    pub(super) fn add_damage(&mut self, other: SpoolReader, frames: u64) {
+        self.damage.bytes += other.damage.bytes;
+        self.damage.frames += frames;
+        for place in other.damage.places {
+            self.damage.note(place.file, place.offset, place.why);
+        }
+    }
+
+    /// Frames that are in no file, where frames are numbered from 0 and the first file is there.
+    pub(super) fn missing_of_all(&self, first_file: Option<u64>) -> u64 {
+        let from = if first_file == Some(1) { 0 } else { self.sequences.start() };
+        self.sequences.missing(from, self.sequences.end()).max(self.damaged_frames)
     }
 
     /// Frames that are in no file. Those of spool files the size cap removed are not counted: they

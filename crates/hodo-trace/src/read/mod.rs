@@ -87,7 +87,8 @@ struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     fn new(options: &'a ReadOptions<'a>, folders: &[PathBuf]) -> Meter<'a> {
-        let files = folders.iter().flat_map(|folder| files::spool_files(folder));
+        let of = |folder: &PathBuf| [files::spool_files(folder), files::gpu_files(folder)];
+        let files = folders.iter().flat_map(of).flatten();
         let total_bytes = files.filter_map(|f| Some(f.metadata().ok()?.len())).sum();
         Meter { options, now: Progress { bytes: 0, total_bytes } }
     }

@@ -6,7 +6,7 @@ use super::files::{self, SpoolReader};
 use super::live::{ArenaRead, Owner};
 use super::{Meter, json, threads};
 use crate::ends::ERROR_KEY;
-use crate::{AttrRow, Attrs, Clock, Process, ProcessInfo, ProcessState, Spans};
+use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
 use hodo_format::arena::{Anchor, Counts, clock_kind};
 use hodo_format::record::Span;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,7 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
     }
     let mends = arena.is_some();
     let stored = read_spool(folder, mends, &mut files, &mut collector, progress);
+    read_gpu(folder, &mut files, &mut collector, progress);
     let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
     // A process that has not recorded anything may not have come to write it yet.
     if !is_told && !collector.seen.is_empty() {
@@ -100,9 +101,31 @@ fn read_spool(
     if mends && !collector.ended {
         files.forgive_torn_end();
     }
-    let first = paths.first().and_then(|path| files::spool_number(path));
+    let first = paths.first().and_then(|path| files::file_number(path));
     files.damage.frames = files.missing_frames(first, collector.ended);
     collector.take_counts()
+}
+
+/// Reads the GPU files, which number their frames from 0 by themselves. Nothing but a running
+/// process mends their torn end.
+fn read_gpu(
+    folder: &Path,
+    files: &mut SpoolReader,
+    collector: &mut Collector,
+    progress: &mut Meter<'_>,
+) {
+    let paths = files::gpu_files(folder);
+    let Some(first) = paths.first() else { return };
+    let mut reader = SpoolReader::default();
+    for path in &paths {
+        let bytes = reader.read(path, collector);
+        progress.add(bytes);
+    }
+    if collector.until.is_some() {
+        reader.forgive_torn_end();
+    }
+    let frames = reader.missing_of_all(files::file_number(first));
+    files.add_damage(reader, frames);
 }
 
 /// Scopes to make room for at once. A claim that the files cannot bear out is not believed.
@@ -152,11 +175,13 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let says_why =
         |a: &&AttrRow| collector.names.get(a.key) == Some(ERROR_KEY) && a.value.is_text();
     collector.attrs.iter().filter(says_why).for_each(|a| spans.fail(a.span));
+    let gpu = Gpu::new(collector.gpu, &collector.names);
     Process {
         folder: folder.to_owned(),
         info,
         state,
         clock,
+        gpu,
         names: collector.names,
         threads,
         spans,

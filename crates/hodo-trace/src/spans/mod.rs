@@ -5,9 +5,9 @@ mod narrow;
 
 use crate::index::{Index, NO_ROW};
 use hodo_format::record::{SpanId, flag};
-use narrow::Narrow;
 
 pub(crate) use build::SpansBuilder;
+pub(crate) use narrow::Narrow;
 
 /// A span's place in [`Spans`].
 pub type Row = u32;

@@ -2,18 +2,18 @@ use super::Row;
 
 /// A column of words that nearly all fit 32 bits.
 #[derive(Debug, Default)]
-pub(super) struct Narrow {
+pub(crate) struct Narrow {
     low: Vec<u32>,
     /// Rows whose value does not fit, in order of row.
     wide: Vec<(Row, u64)>,
 }
 
 impl Narrow {
-    pub(super) fn reserve(&mut self, rows: usize) {
+    pub(crate) fn reserve(&mut self, rows: usize) {
         self.low.reserve(rows);
     }
 
-    pub(super) fn push(&mut self, value: u64) {
+    pub(crate) fn push(&mut self, value: u64) {
         match u32::try_from(value) {
             Ok(low) if low != u32::MAX => self.low.push(low),
             _ => {
@@ -23,16 +23,24 @@ impl Narrow {
         }
     }
 
-    pub(super) fn get(&self, row: Row) -> u64 {
+    pub(crate) fn get(&self, row: Row) -> u64 {
         match self.low[row as usize] {
             u32::MAX => self.wide(row),
             low => u64::from(low),
         }
     }
 
-    pub(super) fn keep(&mut self, kept: &[bool]) {
+    pub(crate) fn keep(&mut self, kept: &[bool]) {
         let mut column = Narrow::default();
         (0..).zip(kept).filter(|k| *k.1).for_each(|(row, _)| column.push(self.get(row)));
+        *self = column;
+    }
+
+    /// Puts rows in another order.
+    pub(crate) fn permute(&mut self, order: &[Row]) {
+        let mut column = Narrow::default();
+        column.reserve(order.len());
+        order.iter().for_each(|&row| column.push(self.get(row)));
         *self = column;
     }
 

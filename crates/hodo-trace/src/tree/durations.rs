@@ -73,6 +73,12 @@ impl ByNode {
     }
 }
 
+/// Mean and two quantiles, the higher first; none when there are no values.
+pub(crate) fn quantiles(values: &mut [u64], [high, low]: [f64; 2]) -> Option<[u64; 3]> {
+    let mut quantiles = Quantiles::new(values)?;
+    Some([quantiles.mean.round() as u64, quantiles.at(high), quantiles.at(low)])
+}
+
 /// Quantiles of a set, asked for from the highest to the lowest.
 struct Quantiles<'a> {
     values: &'a mut [u64],

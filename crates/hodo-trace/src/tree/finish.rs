@@ -1,6 +1,7 @@
 //! Puts the sums into the shape that is handed out: parents first, siblings by their first opening.
 
 use super::durations::ByNode;
+use super::gpu::Attribution;
 use super::measure::Sum;
 use super::paths::{NodeId, Paths, ROOT};
 use super::shares::Dropped;
@@ -10,11 +11,20 @@ use crate::select::Selection;
 use hodo_format::record::flag;
 use std::collections::BTreeMap;
 
+/// What was measured of every node.
+pub(super) struct Measured {
+    pub(super) sums: Vec<Sum>,
+    pub(super) durations: ByNode,
+    pub(super) dropped: Dropped,
+    pub(super) gpu: Attribution,
+}
+
 struct Finish {
     paths: Paths,
     sums: Vec<Sum>,
     durations: ByNode,
     dropped: Dropped,
+    gpu: Attribution,
     wall_ns: Option<u64>,
     /// First opening in or under each node.
     first: Vec<i64>,
@@ -22,14 +32,8 @@ struct Finish {
     tags: BTreeMap<NodeId, Tag>,
 }
 
-pub(super) fn finish(
-    run: &Run,
-    mut paths: Paths,
-    mut sums: Vec<Sum>,
-    durations: ByNode,
-    dropped: Dropped,
-    kept: &[Selection],
-) -> Tree {
+pub(super) fn finish(run: &Run, mut paths: Paths, measured: Measured, kept: &[Selection]) -> Tree {
+    let Measured { mut sums, durations, dropped, gpu } = measured;
     let marks = marks::series(run, &mut paths, kept);
     let tags = marks::tags(run, &paths, kept);
     sums.resize(paths.nodes.len(), Sum::default());
@@ -37,10 +41,11 @@ pub(super) fn finish(
     let spans = sums.iter().map(|s| s.count).sum();
     let untimed = sums.iter().map(|s| s.untimed).sum();
     let wall_ns = run.wall_ns();
-    let mut finish = Finish { paths, sums, durations, dropped, wall_ns, first, marks, tags };
+    let mut finish = Finish { paths, sums, durations, dropped, gpu, wall_ns, first, marks, tags };
     let marks_outside_scopes = finish.marks.remove(&ROOT).unwrap_or_default();
     let (schema, run, nodes) = (SCHEMA, run.info.id.clone(), finish.nodes());
-    Tree { schema, run, nodes, marks_outside_scopes, spans, untimed, wall_ns }
+    let gpu = finish.gpu.summary;
+    Tree { schema, run, nodes, marks_outside_scopes, spans, untimed, wall_ns, gpu }
 }
 
 /// A child is made after its parent, so going backwards meets every child first.
@@ -84,6 +89,7 @@ impl Finish {
 
     fn node(&mut self, id: NodeId, parent: Option<u32>, depth: u32) -> Node {
         let (durations, bench) = (self.durations_of(id), self.bench(id));
+        let gpu = self.gpu.node(id, self.sums[id as usize].count);
         let sum = &self.sums[id as usize];
         let overhead = (sum.timed() > 0).then(|| marks::overhead(sum));
         Node {
@@ -101,6 +107,7 @@ impl Finish {
             parent_ns: self.dropped.whole(id, &self.paths, &self.sums, self.wall_ns),
             durations,
             cpu: sum.cpu,
+            gpu,
             overhead_ns: sum.time(sum.overhead.total),
             threads: sum.threads,
             processes: sum.processes,

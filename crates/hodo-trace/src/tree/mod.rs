@@ -1,9 +1,12 @@
 //! The aggregated tree: every number of a report is made here.
 
+mod chains;
 mod children;
 mod durations;
 mod finish;
 mod flat;
+mod gpu;
+mod kernels;
 mod marks;
 mod measure;
 pub(crate) mod paths;
@@ -13,11 +16,19 @@ use crate::links::Links;
 use crate::select::select;
 use crate::{Filter, Run, Value};
 use durations::ByNode;
+use finish::Measured;
+use gpu::Attribution;
 use paths::Paths;
 use serde::Serialize;
 use shares::Dropped;
 
+pub(crate) use durations::quantiles;
 pub use flat::{FlatRow, FlatSort, flat};
+pub use gpu::{GpuAbsence, GpuSummary, NodeGpu};
+pub use kernels::{
+    BackwardRow, KernelRow, KernelScope, KernelShape, KernelTable, backward_by_forward, kernels,
+    kernels_in_full,
+};
 
 /// Names the shape of the JSON a [`Tree`] becomes.
 pub const SCHEMA: &str = "hodo.tree/1";
@@ -40,6 +51,8 @@ pub struct Tree {
     pub untimed: u64,
     /// How long the run was, whatever the filter: [`Run::wall_ns`].
     pub wall_ns: Option<u64>,
+    /// GPU work over all nodes, and why there is none where there is none.
+    pub gpu: GpuSummary,
 }
 
 /// One path.
@@ -76,6 +89,8 @@ pub struct Node {
     pub durations: Option<Durations>,
     /// CPU time.
     pub cpu: CpuSum,
+    /// GPU work; none when it was not captured, see [`Tree::gpu`].
+    pub gpu: Option<NodeGpu>,
     /// Recording work inside, nanoseconds.
     pub overhead_ns: Option<u64>,
     /// Threads its scopes were opened on.
@@ -248,5 +263,6 @@ pub fn tree(run: &Run, filter: &Filter) -> Tree {
     let sums = measure::sums(run, &links, &paths, &kept);
     let durations = ByNode::new(run, &paths, &kept, &sums);
     let dropped = Dropped::new(run, &links, &paths, &kept);
-    finish::finish(run, paths, sums, durations, dropped, &kept)
+    let gpu = Attribution::new(run, &links, &paths, &kept);
+    finish::finish(run, paths, Measured { sums, durations, dropped, gpu }, &kept)
 }

@@ -1,6 +1,7 @@
 //! Runs that are being recorded while they are read.
 
 use crate::support::arena::ArenaFile;
+use crate::support::gpu::Works;
 use crate::support::render::assert_tree;
 use crate::support::{Records, TestRun};
 use hodo_format::record::SpanId;
@@ -101,6 +102,41 @@ fn a_process_that_holds_the_lock_is_live_and_is_shown_at_one_moment() {
         assert_eq!((process.account.newer, process.account.unexplained), (2, 0));
     });
     assert_eq!(run.read().processes[0].state, ProcessState::Ended);
+}
+
+#[test]
+fn gpu_work_launched_after_the_moment_shown_is_left_out_and_a_write_under_way_is_no_damage() {
+    let run = TestRun::new();
+    let mut r = Records::new(1);
+    let step = r.id(1);
+    let open = r.span(step, SpanId::NONE, "step", 1001, 1001);
+    r.scope(1, step, "before", 100, 900);
+    r.open.push(open);
+    let mut w = Works::new();
+    w.kernel(&mut r, step, "a", 1005, 1020).launched = 1001;
+    w.kernel(&mut r, step, "a", 1050, 1060).launched = 1030;
+    let folder = run.json(&r);
+    let all: Vec<_> = r.all().collect();
+    r.spool(&folder, &all, false);
+    let mut arena = ArenaFile::new(&r);
+    arena.ring(&all);
+    arena.write(&folder);
+    let mut bytes = w.bytes();
+    w.all.clear();
+    bytes.extend_from_slice(&w.bytes()[64..100]);
+    std::fs::write(folder.join("gpu-000001.hodo"), bytes).expect("a GPU file");
+    locked(&folder.join("arena"), || {
+        let read = run.read();
+        let process = &read.processes[0];
+        assert_eq!(process.state, ProcessState::Live);
+        assert_eq!((process.gpu.work.len(), process.gpu.newer), (1, 1));
+        assert!(process.damage.is_none(), "{:?}", process.damage);
+        let step = &hodo_trace::tree(&read, &Filter::default()).nodes[0];
+        assert_eq!(step.gpu.as_ref().map(|gpu| gpu.own.kernels), Some(1));
+    });
+    let ended = run.read();
+    assert_eq!((ended.processes[0].gpu.work.len(), ended.processes[0].damage.frames), (2, 0));
+    assert_eq!(ended.processes[0].damage.places.len(), 1, "the torn end stays torn");
 }
 
 /// A mapping of a whole file, as a recorder has of its arena.

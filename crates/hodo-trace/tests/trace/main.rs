@@ -4,6 +4,8 @@
 mod clock;
 mod crash;
 mod damage;
+mod gpu;
+mod gpu_oracle;
 mod list;
 mod live;
 mod mark_attrs;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 pub mod arena;
+pub mod gpu;
 pub mod render;
 
 use hodo_format::arena::{Anchor, Counts, Loss};
