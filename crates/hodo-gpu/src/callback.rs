@@ -55,7 +55,9 @@ pub unsafe extern "C" fn called(_: *mut c_void, what: u32, number: u32, data: *c
         match what {
             domain::DRIVER => driver_call(engine, number, &*data.cast()),
             domain::RESOURCE => graph_node(engine, number, &*data.cast()),
-            domain::STATE if number == STATE_FATAL_ERROR => engine.fatal.store(1, Ordering::Release),
+            domain::STATE if number == STATE_FATAL_ERROR => {
+                engine.fatal.store(1, Ordering::Release)
+            }
             _ => {}
         }
     }
@@ -81,7 +83,8 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
         // SAFETY: at the exit of a call its result is there.
         let refused = unsafe { data.returned.as_ref() }.is_some_and(|result| *result != 0);
         if refused {
-            let counter = if call == Call::Kernel { &counts.refused } else { &counts.refused_others };
+            let counter =
+                if call == Call::Kernel { &counts.refused } else { &counts.refused_others };
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }

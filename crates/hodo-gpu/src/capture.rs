@@ -2,10 +2,10 @@
 
 use crate::collector::Collector;
 use crate::counts::Counts;
-use crate::cupti::code::kind;
-use crate::cupti::{CudaDriver, Cupti, find};
+use crate::cupti::code::{kind, result};
+use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
-use crate::state::{Launched, Standing, State};
+use crate::state::{Launched, Standing, State, missing};
 use crate::{ambient, arm};
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
@@ -30,6 +30,8 @@ struct Session {
     kinds: Vec<u32>,
 }
 
+/// Counts nothing: for a program that has not started CUDA, which needs no file for it.
+static IDLE: Counts = Counts::new();
 static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static STATE: Mutex<State> = Mutex::new(State::OFF);
 /// Which session the thread serves; another number ends it.
@@ -53,11 +55,11 @@ pub fn started(recording: Recording) {
         return;
     }
     state.standing = Standing::Waiting;
-    state.reason = "the program has not started CUDA".into();
+    state.missing = Some(missing::NO_CUDA);
+    state.why = "the program has not started CUDA".into();
     *lock(&STATE) = state;
-    let counts = Counts::make(&recording.folder);
-    let collector = Collector::new(recording.clone(), counts);
-    *lock(&SESSION) = Some(Session { recording, collector, counts, kinds: Vec::new() });
+    let collector = Collector::new(recording.clone());
+    *lock(&SESSION) = Some(Session { recording, collector, counts: &IDLE, kinds: Vec::new() });
     let served = SERVED.fetch_add(1, Ordering::AcqRel) + 1;
     if arm::is_injecting() || CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
         attach(!arm::is_injecting());
@@ -77,11 +79,12 @@ pub fn attach(late: bool) {
     }
 }
 
-fn unavailable(why: String) {
+fn unavailable((missing, why): Refusal) {
     let mut state = lock(&STATE);
     let silent = state.level == Gpu::Auto.word();
     state.standing = Standing::Unavailable;
-    state.reason.clone_from(&why);
+    state.missing = Some(missing);
+    state.why.clone_from(&why);
     drop(state);
     if !silent {
         warn(&format!("GPU work is not captured: {why}"));
@@ -89,35 +92,43 @@ fn unavailable(why: String) {
     write();
 }
 
-fn try_attach(late: bool) -> Result<(), String> {
-    let Some((clock, wanted)) = lock(&SESSION).as_ref().map(|s| (s.recording.clock, wanted_kinds()))
+/// One of [`missing`], and why in words.
+type Refusal = (&'static str, String);
+
+fn try_attach(late: bool) -> Result<(), Refusal> {
+    let Some((clock, wanted)) =
+        lock(&SESSION).as_ref().map(|s| (s.recording.clock, wanted_kinds()))
     else {
-        return Err("the recorder has stopped".into());
+        return Err((missing::FAILED, "the recorder has stopped".into()));
     };
     let engine = match engine() {
         Some(engine) => engine,
         None => engine::make(open()?, clock),
     };
     if !engine.has_callbacks() {
-        let subscribed = engine.subscribe().map_err(|problem| explain(&problem))?;
+        let subscribed = engine.subscribe().map_err(|p| explain(&p))?;
         engine.by_time.store(!subscribed, Ordering::Release);
     } else {
-        engine.listen(true).map_err(|problem| explain(&problem))?;
+        engine.listen(true).map_err(|p| explain(&p))?;
     }
     let by_time = engine.by_time.load(Ordering::Acquire);
     let mut kinds: Vec<u32> = wanted.iter().flat_map(|(_, kinds)| kinds.iter().copied()).collect();
     kinds.extend(by_time.then_some(kind::DRIVER));
     let counts = lock(&SESSION).as_mut().map(|session| {
         session.kinds.clone_from(&kinds);
+        if std::ptr::eq(session.counts, &IDLE) {
+            session.counts = Counts::make(&session.recording.folder);
+        }
         session.counts
     });
     engine::set_counts(counts);
-    engine.capture(&kinds).map_err(|problem| explain(&problem))?;
+    engine.capture(&kinds).map_err(|p| explain(&p))?;
     let mut state = lock(&STATE);
     state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
-    state.reason = if by_time { BY_TIME.into() } else { String::new() };
+    state.missing = None;
+    state.why = if by_time { BY_TIME.into() } else { String::new() };
     state.library = engine.cupti.path.to_string_lossy().into_owned();
-    state.cupti = engine.cupti.version_text();
+    state.version = engine.cupti.version_text();
     state.driver = engine.driver;
     state.late = late;
     state.kinds = wanted.iter().map(|(word, _)| *word).collect();
@@ -136,27 +147,34 @@ fn wanted_kinds() -> Vec<(&'static str, &'static [u32])> {
     if chosen.is_empty() { KINDS[..USUAL].to_vec() } else { chosen }
 }
 
-fn open() -> Result<Cupti, String> {
+fn open() -> Result<Cupti, Refusal> {
     let major = CudaDriver::mapped().map_or(0, CudaDriver::version) / 1000;
     let Some(found) = find(major) else {
-        return Err("no libcupti was found: it comes with the CUDA toolkit and with torch; \
-                    set HODO_CUPTI_PATH to one"
-            .into());
+        let why = "no libcupti was found: it comes with the CUDA toolkit and with torch; \
+                   set HODO_CUPTI_PATH to one";
+        return Err((missing::NO_LIBRARY, why.into()));
     };
     Cupti::open(&found.path).map_err(|why| {
-        format!("{} cannot be used: {why}; set HODO_CUPTI_PATH to another", found.path.display())
+        let file = found.path.display();
+        let why = format!("{file} cannot be used: {why}; set HODO_CUPTI_PATH to another");
+        (missing::NO_LIBRARY, why)
     })
 }
 
-fn explain(problem: &crate::cupti::Problem) -> String {
-    use crate::cupti::code::result;
+fn explain(problem: &Problem) -> Refusal {
     let fix = match problem.code {
-        result::NOT_INITIALIZED => "; this CUPTI does not fit the driver: HODO_CUPTI_PATH names another",
+        result::NOT_INITIALIZED => {
+            "; this CUPTI does not fit the driver: HODO_CUPTI_PATH names another"
+        }
         result::MULTIPLE_SUBSCRIBERS => "; another profiler is attached: run without it",
         result::NOT_COMPATIBLE => "; another tool uses CUPTI in a way that excludes this one",
         _ => "",
     };
-    format!("{problem}{fix}")
+    let missing = match problem.code {
+        result::MULTIPLE_SUBSCRIBERS | result::NOT_COMPATIBLE => missing::OTHER_TOOL,
+        _ => missing::FAILED,
+    };
+    (missing, format!("{problem}{fix}"))
 }
 
 /// Starts the GPU's thread; with `looking` it first waits for CUDA.
@@ -201,15 +219,27 @@ fn round() {
     if !matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
         return;
     }
+    name_devices();
     engine.flush(false);
     read(engine);
     write_if_any();
+}
+
+/// Asks the driver for the devices, once CUDA is up.
+fn name_devices() {
+    if lock(&STATE).devices.is_empty()
+        && let Some(driver) = CudaDriver::mapped().filter(|driver| driver.is_up())
+    {
+        let devices = driver.device_names();
+        lock(&STATE).devices = devices;
+    }
 }
 
 fn read(engine: &Engine) {
     let by_time = engine.by_time.load(Ordering::Acquire);
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.read(&engine.cupti, &engine.buffers, &engine.memory, by_time);
+        session.collector.counted_by(session.counts);
     }
 }
 
@@ -226,6 +256,7 @@ fn write() {
     let state = lock(&STATE).clone();
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.tally.dropped += dropped;
+        session.collector.counted_by(session.counts);
         let launched = launched(session.counts);
         session.collector.write(|tally| state.json(tally, &launched));
     }
@@ -286,12 +317,10 @@ pub fn stopping() {
         engine.buffers.ring();
         read(engine);
     }
-    if !matches!(standing, Standing::Off) {
-        if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
-            lock(&STATE).standing = Standing::Stopped;
-        }
-        write();
+    if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
+        lock(&STATE).standing = Standing::Stopped;
     }
+    write_last();
     *lock(&SESSION) = None;
 }
 
@@ -307,8 +336,16 @@ pub fn at_exit() {
         engine.flush(true);
         read(engine);
     }
-    let known = !matches!(lock(&STATE).standing, Standing::Off);
-    if known {
+    write_last();
+}
+
+/// Writes the last state, unless there is nothing to say: a program that never started CUDA was
+/// to be captured only if it did.
+fn write_last() {
+    let state = lock(&STATE).clone();
+    let silent = state.standing == Standing::Off
+        || state.standing == Standing::Waiting && state.level == Gpu::Auto.word();
+    if !silent {
         write();
     }
 }
@@ -323,8 +360,9 @@ pub fn in_child() {
 /// The state as a JSON object.
 pub fn state() -> String {
     if FORKED.load(Ordering::Relaxed) {
-        let reason = "CUDA does not survive a fork: start workers that use it by spawn".into();
-        let state = State { standing: Standing::Unavailable, reason, ..State::OFF };
+        let why = "CUDA does not survive a fork: start workers that use it by spawn".into();
+        let missing = Some(missing::FAILED);
+        let state = State { standing: Standing::Unavailable, missing, why, ..State::OFF };
         return state.json(&Default::default(), &Launched::default());
     }
     let state = lock(&STATE).clone();
@@ -349,7 +387,7 @@ pub fn give_way(why: &str) {
     engine::set_counts(None);
     let mut state = lock(&STATE);
     state.standing = Standing::Yielded;
-    state.reason = why.into();
+    state.why = why.into();
     state.gaps.push((engine.clock.now(), 0, why.into()));
     drop(state);
     write();

@@ -24,14 +24,15 @@ pub struct Collector {
     names: Names,
     calls: Calls,
     sequence: u64,
-    counts: &'static Counts,
+    /// Kernels that were read and belong to no graph.
+    lone_kernels: u64,
     /// What was seen so far.
     pub tally: Tally,
 }
 
 impl Collector {
     /// A collector for a process that records.
-    pub fn new(recording: Recording, counts: &'static Counts) -> Collector {
+    pub fn new(recording: Recording) -> Collector {
         Collector {
             files: Files::new(recording),
             encoder: Encoder::new(ZSTD_LEVEL),
@@ -40,7 +41,7 @@ impl Collector {
             names: Names::default(),
             calls: Calls::default(),
             sequence: 0,
-            counts,
+            lone_kernels: 0,
             tally: Tally::default(),
         }
     }
@@ -79,7 +80,7 @@ impl Collector {
         self.tally.add(work);
         self.encoder.push(work);
         if matches!(work.detail, Detail::Kernel(_)) && work.graph == 0 {
-            self.counts.stored_kernels.fetch_add(1, Ordering::Relaxed);
+            self.lone_kernels += 1;
         }
         if self.encoder.is_full() {
             self.finish_frame();
@@ -111,10 +112,15 @@ impl Collector {
                 self.tally.trouble = format!("cannot write GPU work: {error}");
             }
         }
-        self.counts.stored.store(self.tally.stored, Ordering::Relaxed);
         self.tally.removed = self.files.removed;
         self.tally.file_bytes = self.files.bytes();
         self.frames.clear();
+    }
+
+    /// Says in the mapped page how many records came.
+    pub fn counted_by(&self, counts: &Counts) {
+        counts.stored_kernels.store(self.lone_kernels, Ordering::Relaxed);
+        counts.stored.store(self.tally.stored, Ordering::Relaxed);
     }
 
     /// Whether there is anything that was read and not written.

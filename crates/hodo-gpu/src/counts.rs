@@ -40,6 +40,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// All zero.
+    pub const fn new() -> Counts {
+        // SAFETY: zero is a value of every field.
+        unsafe { std::mem::zeroed() }
+    }
+
     /// A page in `folder`; in memory alone where that is not possible.
     pub fn make(folder: &Path) -> &'static Counts {
         let counts: &'static Counts = match map(&folder.join("gpu.live")) {

@@ -108,7 +108,13 @@ unsafe extern "C" fn buffer_requested(buffer: *mut *mut u8, size: *mut usize, mo
     }
 }
 
-unsafe extern "C" fn buffer_completed(_: *mut c_void, _: u32, buffer: *mut u8, _: usize, valid: usize) {
+unsafe extern "C" fn buffer_completed(
+    _: *mut c_void,
+    _: u32,
+    buffer: *mut u8,
+    _: usize,
+    valid: usize,
+) {
     if let Some(engine) = engine() {
         engine.buffers.completed(buffer, valid);
     }
@@ -119,8 +125,9 @@ impl Engine {
     pub fn subscribe(&self) -> Result<bool, Problem> {
         let mut subscriber = std::ptr::null_mut();
         // SAFETY: the callback has the type that is asked for and lives as long as the process.
-        let subscribed =
-            unsafe { self.cupti.subscribe(&mut subscriber, callback::called, std::ptr::null_mut()) };
+        let subscribed = unsafe {
+            self.cupti.subscribe(&mut subscriber, callback::called, std::ptr::null_mut())
+        };
         match subscribed {
             Err(problem) if problem.code == result::MULTIPLE_SUBSCRIBERS => return Ok(false),
             other => other?,

@@ -2,6 +2,7 @@
 
 use hodo_format::gpu::flag;
 use hodo_format::record::SpanId;
+use std::alloc::Layout;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls that are remembered; a power of two. CUPTI numbers calls one after another, so this is
@@ -55,9 +56,15 @@ pub struct Launches(Box<[Entry]>);
 impl Default for Launches {
     fn default() -> Self {
         // Zeroed memory of this size comes from the system untouched: pages cost when first used.
-        let entries = Box::<[Entry]>::new_zeroed_slice(REMEMBERED);
-        // SAFETY: zero is a value of every field.
-        Launches(unsafe { entries.assume_init() })
+        let layout = Layout::new::<[Entry; REMEMBERED]>();
+        // SAFETY: the layout is not empty, and zero is a value of every field.
+        unsafe {
+            let entries = std::alloc::alloc_zeroed(layout).cast::<[Entry; REMEMBERED]>();
+            if entries.is_null() {
+                std::alloc::handle_alloc_error(layout);
+            }
+            Launches(Box::from_raw(entries))
+        }
     }
 }
 
@@ -98,7 +105,8 @@ fn near(time: u64, start: u64) -> u64 {
         return 0;
     }
     let before = (start >> TIME_SHIFT).wrapping_sub(time) & TIME_MASK;
-    let signed = if before > TIME_MASK / 2 { before as i64 - (1 << TIME_BITS) } else { before as i64 };
+    let signed =
+        if before > TIME_MASK / 2 { before as i64 - (1 << TIME_BITS) } else { before as i64 };
     start.wrapping_sub((signed << TIME_SHIFT) as u64)
 }
 

@@ -104,6 +104,18 @@ impl Standing {
     }
 }
 
+/// Why nothing is captured, as files and views name it.
+pub mod missing {
+    /// The program did not use CUDA.
+    pub const NO_CUDA: &str = "no_cuda";
+    /// CUPTI was not found, or cannot be opened.
+    pub const NO_LIBRARY: &str = "no_library";
+    /// Another tool held CUPTI.
+    pub const OTHER_TOOL: &str = "other_tool";
+    /// CUPTI refused.
+    pub const FAILED: &str = "failed";
+}
+
 /// What stays the same for a capture, and how it stands.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -111,14 +123,18 @@ pub struct State {
     pub level: &'static str,
     /// How it stands.
     pub standing: Standing,
+    /// One of [`missing`] while nothing is captured that was asked for.
+    pub missing: Option<&'static str>,
     /// Why it stands so, and what to do; empty when all is well.
-    pub reason: String,
+    pub why: String,
     /// The libcupti in use.
     pub library: String,
     /// Its version.
-    pub cupti: String,
+    pub version: String,
     /// The CUDA version of the driver, as 13000.
     pub driver: u32,
+    /// Names of the devices, in CUDA's order.
+    pub devices: Vec<String>,
     /// Whether CUDA was running when the capture began: what ran before is not known.
     pub late: bool,
     /// Kinds of work that are captured.
@@ -132,35 +148,63 @@ impl State {
     pub const OFF: State = State {
         level: "off",
         standing: Standing::Off,
-        reason: String::new(),
+        missing: None,
+        why: String::new(),
         library: String::new(),
-        cupti: String::new(),
+        version: String::new(),
         driver: 0,
+        devices: Vec::new(),
         late: false,
         kinds: Vec::new(),
         gaps: Vec::new(),
     };
 
     /// As JSON, with the numbers of `tally` and of the callbacks.
-    pub fn json(&self, tally: &Tally, launches: &Launched) -> String {
+    pub fn json(&self, tally: &Tally, launched: &Launched) -> String {
         let kinds: Vec<String> = self.kinds.iter().map(|kind| (*kind).to_string()).collect();
+        let tier = match self.standing {
+            Standing::ByTime => Some("time"),
+            Standing::Capturing | Standing::Stopped => Some("callbacks"),
+            _ => None,
+        };
+        let driver = match self.driver {
+            0 => None,
+            driver => Some(format!("CUDA {}.{}", driver / 1000, driver % 1000 / 10)),
+        };
         Object::default()
             .text("level", self.level)
             .text("state", self.standing.word())
-            .text("reason", &self.reason)
+            .maybe_text("missing", self.missing)
+            .text("why", &self.why)
+            .maybe_text("tier", tier)
             .text("library", &self.library)
-            .text("cupti", &self.cupti)
-            .number("driver", self.driver.into())
+            .text("version", &self.version)
+            .maybe_text("driver", driver.as_deref())
+            .raw("devices", &self.devices())
             .raw("late", if self.late { "true" } else { "false" })
             .texts("kinds", &kinds)
             .raw("gaps", &self.gaps())
-            .raw("launches", &launches.json())
+            .number("launches", launched.all())
+            .number("kept", tally.stored)
+            .number("dropped", tally.dropped)
+            .number("unstamped", tally.unstamped)
+            .number("unfinished", tally.unfinished)
+            .number("lost", tally.lost + tally.removed)
+            .raw("launched", &launched.json())
             .raw("records", &records(tally))
-            .number("stored", tally.stored)
-            .raw("lost", &lost(tally, launches))
+            .number("buffers_refused", launched.buffers_refused)
+            .number("nodes_refused", launched.nodes_refused)
             .number("bytes", tally.file_bytes)
             .text("trouble", &tally.trouble)
             .finish()
+    }
+
+    fn devices(&self) -> String {
+        let device = |(number, name): (usize, &String)| {
+            Object::default().number("device", number as u64).text("name", name).finish()
+        };
+        let devices: Vec<String> = self.devices.iter().enumerate().map(device).collect();
+        format!("[{}]", devices.join(", "))
     }
 
     fn gaps(&self) -> String {
@@ -195,6 +239,11 @@ pub struct Launched {
 }
 
 impl Launched {
+    /// All calls that launch work.
+    fn all(&self) -> u64 {
+        self.kernels + self.graphs + self.copies + self.sets
+    }
+
     fn json(&self) -> String {
         Object::default()
             .number("kernels", self.kernels)
@@ -220,17 +269,5 @@ fn records(tally: &Tally) -> String {
         .number("no_scope", tally.no_scope)
         .number("unknown", tally.unknown)
         .number("by_time", tally.by_time)
-        .number("unstamped", tally.unstamped)
-        .number("unfinished", tally.unfinished)
-        .finish()
-}
-
-fn lost(tally: &Tally, launches: &Launched) -> String {
-    Object::default()
-        .number("dropped_by_cupti", tally.dropped)
-        .number("not_written", tally.lost)
-        .number("over_the_cap", tally.removed)
-        .number("buffers_refused", launches.buffers_refused)
-        .number("nodes_refused", launches.nodes_refused)
         .finish()
 }

@@ -118,7 +118,10 @@ fn level(word: &str) -> Option<Gpu> {
     let level = Gpu::from_word(word);
     if level.is_none() {
         let known: Vec<_> = Gpu::WORDS.iter().map(|(word, _)| *word).collect();
-        hodo_record::binding::warn(&format!("gpu={word} is ignored: it is one of {}", known.join(", ")));
+        hodo_record::binding::warn(&format!(
+            "gpu={word} is ignored: it is one of {}",
+            known.join(", ")
+        ));
     }
     level
 }

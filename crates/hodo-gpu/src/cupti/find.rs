@@ -46,6 +46,25 @@ impl CudaDriver {
         code == 0 && count > 0
     }
 
+    /// Names of the devices, in CUDA's order.
+    pub fn device_names(self) -> Vec<String> {
+        type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+        let function = self.function(c"cuDeviceGetName");
+        if function.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: the driver's function has this type.
+        let get: GetName = unsafe { std::mem::transmute(function) };
+        let name = |device: c_int| {
+            let mut text = [0u8; 128];
+            // SAFETY: the text has the length told.
+            let code = unsafe { get(text.as_mut_ptr().cast(), text.len() as c_int, device) };
+            let text = CStr::from_bytes_until_nul(&text).ok()?;
+            (code == 0).then(|| text.to_string_lossy().into_owned())
+        };
+        (0..).map_while(name).collect()
+    }
+
     /// The CUDA version the driver is for, as 13000; 0 when it does not tell.
     pub fn version(self) -> u32 {
         let mut version: c_int = 0;
@@ -118,14 +137,17 @@ pub fn candidates(major: u32) -> Vec<Found> {
         }
     }
     for folder in toolkit_folders() {
-        for part in ["extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"] {
+        for part in
+            ["extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"]
+        {
             all.extend(majors.iter().map(|major| Found {
                 path: folder.join(part).join(format!("libcupti.so.{major}")),
                 how: "toolkit",
             }));
         }
     }
-    let by_loader = |major: &u32| Found { path: format!("libcupti.so.{major}").into(), how: "loader" };
+    let by_loader =
+        |major: &u32| Found { path: format!("libcupti.so.{major}").into(), how: "loader" };
     all.extend(majors.iter().map(by_loader));
     all
 }

@@ -52,8 +52,8 @@ macro_rules! functions {
                 /// # Safety
                 /// As CUPTI's documentation of the function says.
                 pub unsafe fn $field(&self, $($name: $type),*) -> Result<(), Problem> {
-                    // SAFETY: by the contract.
                     let code = match self.$field {
+                        // SAFETY: by the contract.
                         Some(function) => unsafe { function($($name),*) },
                         None => result::MISSING_FUNCTION,
                     };
@@ -149,7 +149,8 @@ impl Cupti {
     /// Opens the library at `path` and asks for its version. It is never closed.
     pub fn open(path: &Path) -> Result<Cupti, String> {
         use std::os::unix::ffi::OsStrExt;
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a NUL in it")?;
+        let name =
+            CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a NUL in it")?;
         // SAFETY: a plain call of the loader.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {

@@ -9,13 +9,9 @@ pub fn size_of_record(version: u32, kind: u32) -> Option<usize> {
         steps.iter().rev().find(|(first, _)| version >= *first).map(|&(_, size)| size)
     };
     match kind {
-        kind::CONCURRENT_KERNEL => since(&[
-            (0, 208),
-            (130_000, 216),
-            (130_100, 224),
-            (130_300, 232),
-            (130_400, 248),
-        ]),
+        kind::CONCURRENT_KERNEL => {
+            since(&[(0, 208), (130_000, 216), (130_100, 224), (130_300, 232), (130_400, 248)])
+        }
         kind::MEMCPY => since(&[(0, 88), (27, 96), (130_400, 112)]),
         kind::MEMSET => since(&[(0, 88), (130_400, 104)]),
         kind::MEMCPY2 => Some(96),

@@ -34,6 +34,7 @@ struct Kind {
     device: u32,
     context: u32,
     stream: u32,
+    thread: u32,
     graph: u32,
     /// Without bytes and address.
     detail: Detail,
@@ -100,6 +101,7 @@ impl WorkRows {
             correlation: self.correlation[row as usize],
             span: self.span(row),
             launched: self.launched(row),
+            thread: kind.thread,
             graph: kind.graph,
             node: self.node.get(row),
             captured: self.captured(row),
@@ -144,6 +146,11 @@ impl WorkRows {
     /// Ticks when the call that caused it began; 0 when not known.
     pub fn launched(&self, row: WorkRow) -> u64 {
         self.launched[row as usize]
+    }
+
+    /// The thread that made that call, as the operating system numbers it; 0 when not known.
+    pub fn thread(&self, row: WorkRow) -> u32 {
+        self.kinds[self.kind[row as usize] as usize].thread
     }
 
     /// The scope that was innermost when its graph node was captured.
@@ -216,8 +223,8 @@ impl WorkRows {
             }
             Detail::Kernel(_) | Detail::Sync { .. } => {}
         }
-        let Work { device, context, stream, graph, .. } = *work;
-        let kind = self.code(&Kind { device, context, stream, graph, detail });
+        let Work { device, context, stream, thread, graph, .. } = *work;
+        let kind = self.code(&Kind { device, context, stream, thread, graph, detail });
         self.kind.push(kind);
         self.flags.push(work.flags);
         self.start.push(work.start);
@@ -315,6 +322,7 @@ mod tests {
                 correlation: span as u32,
                 span: SpanId(span),
                 launched,
+                thread: device as u32,
                 graph: node as u32,
                 node,
                 captured: SpanId(node),

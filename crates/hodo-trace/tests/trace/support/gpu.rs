@@ -54,6 +54,7 @@ impl Works {
             correlation: self.all.len() as u32 + 1,
             span,
             launched: start.saturating_sub(10),
+            thread: 0,
             graph: 0,
             node: 0,
             captured: SpanId::NONE,
