@@ -44,8 +44,8 @@ pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;
 pub use gpu::{
     CopySum, Gpu, GpuBySpan, GpuCounts, GpuDevice, GpuGap, GpuMissing, GpuState, GpuTotals,
-    GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum, WorkRow,
-    WorkRows,
+    GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum,
+    WorkByScope, WorkRow, WorkRows,
 };
 pub use last::{Last, parse_duration_ns};
 pub use model::{

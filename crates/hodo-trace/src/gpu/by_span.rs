@@ -1,7 +1,7 @@
 //! GPU work by single scope, for views that show scopes one by one.
 
 use super::busy::{Cover, Devices, Seeker, Unions};
-use super::{GpuMissing, GpuTotals};
+use super::{GpuGap, GpuMissing, GpuTotals};
 use crate::index::NO_ROW;
 use crate::{Process, Row};
 use std::cell::RefCell;
@@ -15,6 +15,7 @@ pub struct GpuBySpan<'a> {
     own: Vec<GpuTotals>,
     all: Vec<GpuTotals>,
     cover: Cover,
+    gaps: Vec<GpuGap>,
     near: RefCell<usize>,
 }
 
@@ -25,8 +26,9 @@ pub struct SpanGpu {
     pub own: GpuTotals,
     /// What it and the scopes inside it launched.
     pub all: GpuTotals,
-    /// Time inside in which no device of the process was busy, nanoseconds.
-    pub idle_ns: u64,
+    /// Time inside in which no device of the process was busy, nanoseconds; none when nothing was
+    /// captured in part of it, and then the other numbers are too small.
+    pub idle_ns: Option<u64>,
 }
 
 impl Process {
@@ -40,6 +42,7 @@ impl Process {
             own: Vec::new(),
             all: Vec::new(),
             cover: Cover::of(&self.gpu.work),
+            gaps: self.gpu.gaps(),
             near: RefCell::new(0),
         };
         if missing.is_none() {
@@ -55,15 +58,22 @@ impl GpuBySpan<'_> {
         if let Some(missing) = self.missing {
             return Err(missing);
         }
-        let spans = &self.process.spans;
-        let mut near = self.near.borrow_mut();
-        let mut seeker = Seeker::from(&self.cover, *near);
-        let covered = seeker.covered(spans.start(row), spans.end(row));
-        *near = seeker.place();
-        let idle_ns = self.process.clock.duration_ns(spans.duration(row) - covered);
         let place = self.places.get(row as usize).copied().unwrap_or(NO_ROW) as usize;
         let of = |totals: &[GpuTotals]| totals.get(place).copied().unwrap_or_default();
-        Ok(SpanGpu { own: of(&self.own), all: of(&self.all), idle_ns })
+        Ok(SpanGpu { own: of(&self.own), all: of(&self.all), idle_ns: self.idle_ns(row) })
+    }
+
+    fn idle_ns(&self, row: Row) -> Option<u64> {
+        let spans = &self.process.spans;
+        let (start, end) = (spans.start(row), spans.end(row));
+        if self.gaps.iter().any(|gap| gap.touches(start, end)) {
+            return None;
+        }
+        let mut near = self.near.borrow_mut();
+        let mut seeker = Seeker::from(&self.cover, *near);
+        let covered = seeker.covered(start, end);
+        *near = seeker.place();
+        Some(self.process.clock.duration_ns(spans.duration(row) - covered))
     }
 
     fn fill(&mut self) {

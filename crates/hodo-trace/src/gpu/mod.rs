@@ -14,7 +14,7 @@ pub(crate) use busy::{Cover, Devices, Seeker, Unions};
 pub use by_span::{GpuBySpan, SpanGpu};
 pub use names::KernelName;
 pub(crate) use names::KernelNames;
-pub use rows::{WorkRow, WorkRows};
+pub use rows::{WorkByScope, WorkRow, WorkRows};
 pub use state::{GpuCounts, GpuDevice, GpuGap, GpuMissing, GpuState};
 pub use sums::{CopySum, GpuTotals, GpuWork, KernelSum, LaunchLatency, MemorySum, SetSum, SyncSum};
 pub(crate) use sums::{Gathered, Totals};

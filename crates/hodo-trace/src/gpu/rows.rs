@@ -130,7 +130,7 @@ impl WorkRows {
         self.start[row as usize]
     }
 
-    /// Ticks when it began and ended; none when one of them is not known, or it has no length.
+    /// Ticks when it began and ended; none when one of them is not known.
     pub fn interval(&self, row: WorkRow) -> Option<(u64, u64)> {
         let start = self.start(row);
         let end = start.wrapping_add(self.length.get(row));
@@ -196,6 +196,14 @@ impl WorkRows {
         devices.sort_unstable();
         devices.dedup();
         devices
+    }
+
+    /// The same work by the scope that launched it.
+    pub fn by_scope(&self) -> WorkByScope {
+        let mut rows: Vec<(SpanId, WorkRow)> =
+            self.rows().map(|row| (self.span(row), row)).collect();
+        rows.sort_unstable();
+        WorkByScope(rows)
     }
 
     /// String ids of the kernels' names; some come several times.
@@ -280,6 +288,18 @@ impl WorkRows {
             &mut self.address,
         ];
         rare.into_iter().for_each(|column| column.permute(&order));
+    }
+}
+
+/// Rows of [`WorkRows`] by the scope that launched them.
+#[derive(Debug)]
+pub struct WorkByScope(Vec<(SpanId, WorkRow)>);
+
+impl WorkByScope {
+    /// What a scope launched itself, in order; with [`SpanId::NONE`] what no scope did.
+    pub fn of(&self, scope: SpanId) -> impl Iterator<Item = WorkRow> {
+        let from = self.0.partition_point(|row| row.0 < scope);
+        self.0[from..].iter().take_while(move |row| row.0 == scope).map(|row| row.1)
     }
 }
 

@@ -96,6 +96,13 @@ pub struct GpuGap {
     pub why: String,
 }
 
+impl GpuGap {
+    /// Whether any of the time from `start` to `end` is in it.
+    pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
+        self.start < end && start < self.end
+    }
+}
+
 impl GpuState {
     /// The state in `json`; none when that is no object.
     pub(crate) fn parse(json: &str) -> Option<GpuState> {

@@ -347,7 +347,7 @@ impl<'a> Pass<'a> {
             let part = &mut parts[self.paths.of[at][row as usize] as usize];
             let (start, end) = (spans.start(row), spans.end(row));
             part.captured += 1;
-            if gaps.iter().any(|gap| gap.start < end && start < gap.end) {
+            if gaps.iter().any(|gap| gap.touches(start, end)) {
                 part.in_gap += 1;
             } else {
                 part.idle += (end - start) - seeker.covered(start, end);

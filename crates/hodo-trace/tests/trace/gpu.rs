@@ -293,10 +293,17 @@ fn scopes_in_a_gap_say_so() {
     let (r, mut w) = training();
     w.state =
         r#"{"level":"trace","gaps":[{"start":1900,"end":2100,"why":"torch.profiler"}]}"#.into();
-    let tree = tree(&read(&r, &w));
+    let run = read(&r, &w);
+    let (tree, process) = (tree(&run), &run.processes[0]);
     let step = tree.nodes[0].gpu.as_ref().expect("captured");
     assert_eq!((step.captured, step.in_gap, step.idle_ns), (2, 1, Some(320)));
     assert_eq!(tree.gpu.gaps, 1);
+    let of = |row| process.gpu_by_span().of(row).expect("captured").idle_ns;
+    let rows = process.spans.rows();
+    assert_eq!(
+        rows.map(of).collect::<Vec<_>>(),
+        [Some(65), Some(190), Some(320), None, Some(190), None]
+    );
 }
 
 #[test]
@@ -347,11 +354,15 @@ fn single_scopes_have_their_work() {
         let named = |row: &u32| process.span(*row).name() == name;
         let row = process.spans.rows().filter(named).nth(nth).expect("a scope");
         let found = gpu.of(row).expect("captured");
-        (found.all.busy_ns, found.all.kernels, found.own.busy_ns, found.idle_ns)
+        (found.all.busy_ns, found.all.kernels, found.own.busy_ns, found.idle_ns.unwrap_or(0))
     };
     assert_eq!(of("step", 0), (330, 4, 10, 320));
     assert_eq!(of("step", 1), (330, 4, 10, 320));
     assert_eq!(of("forward", 1), (120, 2, 120, 65));
+    let step = process.spans.id(process.spans.len() as u32 - 1);
+    let work = &process.gpu.work;
+    let launched: Vec<u64> = work.by_scope().of(step).map(|row| work.start(row)).collect();
+    assert_eq!(launched, [2005], "the copy of the second step");
     let without = read(&r, &Works { all: Vec::new(), state: r#"{"level":"off"}"#.into() });
     assert_eq!(without.processes[0].gpu_by_span().of(0), Err(GpuMissing::Off));
 }
