@@ -1,8 +1,9 @@
 //! What runs inside the program's CUDA calls: a few nanoseconds, no lock, no allocation.
 
-use crate::ambient;
+use crate::{ambient, forward};
 use crate::cupti::code::{Call, STATE_FATAL_ERROR, domain, resource};
 use crate::engine::{Engine, counts, engine};
+use hodo_format::gpu::flag;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -68,7 +69,11 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
     let Some(counts) = counts() else { return };
     let Some(call) = engine.calls.get(number as usize).copied().flatten() else { return };
     if data.site == ENTER {
-        engine.memory.launches.put(data.correlation, ambient::launch(engine.clock.now()));
+        let launch = ambient::launch(engine.clock.now());
+        if call == Call::Kernel && launch.how == flag::BY_LAUNCH {
+            forward::launched(launch.span.0);
+        }
+        engine.memory.launches.put(data.correlation, launch);
         counts.call(call);
         if call == Call::ContextEnd {
             engine.flush(false);
