@@ -76,6 +76,8 @@ pub struct Table {
     pub ticks_ns: extern "C" fn(u64) -> u64,
     /// Makes a mark with attributes, which are a JSON object: name, value, whether a summary, text.
     pub mark_with: unsafe extern "C" fn(u32, *const Raw, bool, *const u8, usize),
+    /// Names a thread by its number of the system's: number, text.
+    pub name_thread: unsafe extern "C" fn(u32, *const u8, usize),
 }
 
 /// This copy's table.
@@ -109,6 +111,7 @@ pub static TABLE: Table = Table {
     wall_ns,
     ticks_ns,
     mark_with,
+    name_thread,
 };
 
 extern "C" fn thread(version: u32) -> *mut Thread {
@@ -307,5 +310,15 @@ unsafe extern "C" fn mark_with(
     guarded((), || unsafe {
         attr::mark(name, &*value, summary);
         attr::describe_mark(&Raw { code: attr::JSON, key: 0, word: attributes as u64, len });
+    });
+}
+
+/// # Safety
+/// The bytes are those of a `str`.
+unsafe extern "C" fn name_thread(os_tid: u32, text: *const u8, len: usize) {
+    guarded((), || {
+        // SAFETY: by the contract.
+        let bytes = unsafe { std::slice::from_raw_parts(text, len) };
+        attach::name_thread(os_tid, &String::from_utf8_lossy(bytes));
     });
 }

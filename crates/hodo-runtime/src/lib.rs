@@ -7,6 +7,7 @@ pub mod api;
 pub mod control;
 pub mod handle;
 pub mod health;
+pub mod inject;
 pub mod layout;
 pub mod options;
 pub mod scope;
