@@ -6,8 +6,9 @@ use hodo_record::binding::{
     self, AttrsRecord, Head, INERT, Kind, Opened, Raw, SpanId, Thread, span_head, table,
 };
 use hodo_record::is_on;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
+use std::sync::OnceLock;
 
 /// Most ranges kept of one thread and domain; deeper ones are only counted, so that a program which
 /// never pops costs no memory without end.
@@ -64,14 +65,46 @@ pub struct Own {
 }
 
 std::thread_local! {
-    static OWN: RefCell<Own> = const { RefCell::new(Own::new()) };
+    /// Null until the thread's first range. Freed by a key of the system's and by no destructor of
+    /// the language's, which would run before the program's exit handlers and end recording there.
+    static OWN: Cell<*const RefCell<Own>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Works on the calling thread's own; none at the very end of a thread, and in what the recorder
-/// calls while this is on the stack already.
+/// Works on the calling thread's own; none in what the recorder calls while this is on the stack
+/// already.
 #[inline(always)]
 pub fn own<T>(work: impl FnOnce(&mut Own) -> T) -> Option<T> {
-    OWN.try_with(|own| Some(work(&mut *own.try_borrow_mut().ok()?))).ok()?
+    let known = OWN.get();
+    let own = if known.is_null() { make_own() } else { known };
+    // SAFETY: made for this thread, and freed when it ends.
+    let mut own = unsafe { &*own }.try_borrow_mut().ok()?;
+    Some(work(&mut own))
+}
+
+#[cold]
+#[inline(never)]
+fn make_own() -> *const RefCell<Own> {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    let key = *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` is valid for the call to fill; the destructor never unwinds.
+        let failed = unsafe { libc::pthread_key_create(&mut key, Some(free_own)) };
+        (failed == 0).then_some(key)
+    });
+    let own = Box::into_raw(Box::new(RefCell::new(Own::new())));
+    if let Some(key) = key {
+        // SAFETY: the key exists; the value is only handed back to `free_own`.
+        unsafe { libc::pthread_setspecific(key, own.cast()) };
+    }
+    OWN.set(own);
+    own
+}
+
+/// Runs when a thread ends; a range in a destructor that runs later makes it anew.
+unsafe extern "C" fn free_own(own: *mut libc::c_void) {
+    OWN.set(std::ptr::null());
+    // SAFETY: `make_own` put it there, and nothing on this thread's stack uses it any more.
+    drop(unsafe { Box::from_raw(own.cast::<RefCell<Own>>()) });
 }
 
 impl Own {
