@@ -52,9 +52,10 @@ pub fn run(command: &mut Command) -> Result<Ended, Failed> {
 impl Failed {
     fn of(error: &io::Error) -> Failed {
         let (why, code) = match error.raw_os_error() {
-            Some(libc::ENOENT) => {
-                ("there is no such program; is it on the PATH, or spelt as it should be?".into(), 127)
-            }
+            Some(libc::ENOENT) => (
+                "there is no such program; is it on the PATH, or spelt as it should be?".into(),
+                127,
+            ),
             Some(libc::EACCES) => ("it is not executable; chmod +x makes it so".into(), 126),
             Some(libc::E2BIG) => ("its arguments and environment are too long".into(), 126),
             _ => (error.to_string(), 126),

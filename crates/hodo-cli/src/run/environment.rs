@@ -119,7 +119,9 @@ mod tests {
     #[test]
     fn the_program_gets_the_run_and_the_library() {
         let launch = launch(&args(Gpu::Auto, None), &[]);
-        assert!(launch.run.starts_with("/runs") && launch.run.to_string_lossy().contains("-train-"));
+        assert!(
+            launch.run.starts_with("/runs") && launch.run.to_string_lossy().contains("-train-")
+        );
         assert_eq!(variable(&launch, "HODO_RUN"), launch.run.to_str());
         assert_eq!(variable(&launch, "HODO_APP"), Some("train"));
         assert_eq!(variable(&launch, "HODO_INJECT"), Some("1"));

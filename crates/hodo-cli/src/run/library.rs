@@ -49,7 +49,10 @@ mod tests {
             assert_eq!(found, root.canonicalize().unwrap().join(place));
         }
         let other = bin.join("libhodo.so");
-        assert_eq!(find_from(&bin, Some(other.clone().into())).unwrap(), other.canonicalize().unwrap());
+        assert_eq!(
+            find_from(&bin, Some(other.clone().into())).unwrap(),
+            other.canonicalize().unwrap()
+        );
         let why = find_from(&bin, Some(root.join("none").into())).unwrap_err();
         assert!(why.contains("HODO_LIBRARY=") && why.contains("no file"), "{why}");
         std::fs::remove_dir_all(&root).unwrap();

@@ -44,7 +44,8 @@ unsafe fn fill(tables: GetExportTable, module: c_int, calls: &[(usize, raw::Func
     // SAFETY: NVTX gives a table of this type, and as many places as it says.
     unsafe {
         let callbacks = tables(raw::CALLBACKS).cast::<raw::Callbacks>();
-        let ask = callbacks.as_ref().filter(|table| table.struct_size >= size_of::<raw::Callbacks>());
+        let ask =
+            callbacks.as_ref().filter(|table| table.struct_size >= size_of::<raw::Callbacks>());
         let Some(ask) = ask.and_then(|table| table.module) else { return };
         let (mut places, mut size) = (std::ptr::null_mut(), 0);
         if ask(module, &mut places, &mut size) == 0 || places.is_null() {

@@ -109,12 +109,7 @@ unsafe extern "C" fn free_own(own: *mut libc::c_void) {
 
 impl Own {
     const fn new() -> Own {
-        Own {
-            thread: Thread::NONE,
-            names: Names::new(),
-            default: Stack::new(),
-            others: Vec::new(),
-        }
+        Own { thread: Thread::NONE, names: Names::new(), default: Stack::new(), others: Vec::new() }
     }
 
     #[inline(always)]
@@ -260,7 +255,8 @@ mod tests {
         }
         assert!(stack.push(Opened::INERT).is_err());
         assert_eq!((stack.push_deeper(), stack.push_deeper()), (4096, 4097));
-        let levels: Vec<c_int> = std::iter::from_fn(|| stack.pop().map(|(_, level)| level)).collect();
+        let levels: Vec<c_int> =
+            std::iter::from_fn(|| stack.pop().map(|(_, level)| level)).collect();
         assert!(levels.iter().copied().eq((0..DEEPEST as c_int + 2).rev()));
     }
 
