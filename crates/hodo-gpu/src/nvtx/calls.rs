@@ -46,26 +46,24 @@ pub fn core2() -> [(usize, Function); 12] {
     ]
 }
 
-#[inline(always)]
-fn push(domain: &Domain, event: &Event) -> c_int {
-    guarded(NOT_TRACKED, || own(|own| own.push(domain, event)).unwrap_or(NOT_TRACKED))
-}
+// These two are every range's way. What in them could panic is guarded where it is, for a guard
+// around the whole would cost as much as the rest.
 
 #[inline(always)]
-fn push_text(text: &[u8]) -> c_int {
-    guarded(NOT_TRACKED, || own(|own| own.push_text(text)).unwrap_or(NOT_TRACKED))
+fn push(domain: &Domain, event: &Event) -> c_int {
+    own(|own| own.push(domain, event)).unwrap_or(NOT_TRACKED)
 }
 
 #[inline(always)]
 fn pop(domain: &Domain) -> c_int {
-    guarded(NOT_TRACKED, || match own(|own| own.pop(domain)) {
+    match own(|own| own.pop(domain)) {
         Some(Some(level)) => level,
         Some(None) => {
             count(|counts| &counts.pops_without_push);
             NOT_TRACKED
         }
         None => NOT_TRACKED,
-    })
+    }
 }
 
 fn mark(domain: &Domain, event: &Event) {
@@ -110,7 +108,7 @@ macro_rules! calls {
 calls! {
     fn mark_ex(event: *const Event) {
         // SAFETY: by the promise.
-        mark(&DEFAULT, &unsafe { Event::read(event) });
+        unsafe { Event::with(event, |event| mark(&DEFAULT, event)) };
     }
 
     fn mark_a(message: *const c_char) {
@@ -123,7 +121,7 @@ calls! {
 
     fn range_start_ex(event: *const Event) -> u64 {
         // SAFETY: by the promise.
-        start(&DEFAULT, &unsafe { Event::read(event) })
+        unsafe { Event::with(event, |event| start(&DEFAULT, event)) }
     }
 
     fn range_start_a(message: *const c_char) -> u64 {
@@ -140,12 +138,12 @@ calls! {
 
     fn range_push_ex(event: *const Event) -> c_int {
         // SAFETY: by the promise.
-        push(&DEFAULT, &unsafe { Event::read(event) })
+        unsafe { Event::with(event, |event| push(&DEFAULT, event)) }
     }
 
     fn range_push_a(message: *const c_char) -> c_int {
         // SAFETY: by the promise.
-        push_text(unsafe { bytes(message) })
+        own(|own| unsafe { own.push_text(message) }).unwrap_or(NOT_TRACKED)
     }
 
     fn range_push_w(message: *const wchar_t) -> c_int {
@@ -178,12 +176,12 @@ calls! {
 
     fn domain_mark_ex(domain: DomainHandle, event: *const Event) {
         // SAFETY: by the promise.
-        mark(registry::domain(domain), &unsafe { Event::read(event) });
+        unsafe { Event::with(event, |event| mark(registry::domain(domain), event)) };
     }
 
     fn domain_range_start_ex(domain: DomainHandle, event: *const Event) -> u64 {
         // SAFETY: by the promise.
-        start(registry::domain(domain), &unsafe { Event::read(event) })
+        unsafe { Event::with(event, |event| start(registry::domain(domain), event)) }
     }
 
     fn domain_range_end(_domain: DomainHandle, id: u64) {
@@ -192,7 +190,7 @@ calls! {
 
     fn domain_range_push_ex(domain: DomainHandle, event: *const Event) -> c_int {
         // SAFETY: by the promise.
-        push(registry::domain(domain), &unsafe { Event::read(event) })
+        unsafe { Event::with(event, |event| push(registry::domain(domain), event)) }
     }
 
     fn domain_range_pop(domain: DomainHandle) -> c_int {

@@ -23,7 +23,7 @@ static UNNAMED: Site = Site::new(NO_MESSAGE);
 pub fn name(own: &mut Own, event: &raw::Event) -> u32 {
     match event.message_type {
         // SAFETY: NVTX says that such a message is a text that ends in a NUL, or null.
-        raw::message::ASCII => own.names.of(unsafe { raw::bytes(event.message.cast()) }),
+        raw::message::ASCII => unsafe { own.names.at(event.message.cast()) },
         // SAFETY: as above.
         raw::message::WIDE => own.names.of(unsafe { raw::wide(event.message.cast()) }.as_bytes()),
         raw::message::REGISTERED => {

@@ -1,41 +1,84 @@
 //! The names of ranges: texts that come by address and may be others each time.
 
+use super::{guarded, raw};
 use hodo_record::is_on;
+use std::ffi::c_char;
 
 /// Longest text a thread remembers; longer ones are asked for each time.
 const LONGEST: usize = 256;
 const PLACES: usize = 256;
+const NEAR: usize = 64;
 
+/// A text and its name in the recorder.
 struct Place {
+    /// Ends in a NUL.
     text: Box<[u8]>,
     name: u32,
 }
 
-/// Texts that a thread used lately, with their names in the recorder. A text is found by what is
-/// in it: the same address may hold another one next time.
-#[derive(Default)]
+impl Place {
+    fn holds(&self, text: &[u8]) -> bool {
+        self.text.split_last().is_some_and(|(_, own)| own == text)
+    }
+}
+
+/// Texts that a thread used lately. A text is found by what is in it: the same address may hold
+/// another one next time, so it only says where to look first.
 pub struct Names {
     places: Vec<Option<Place>>,
+    /// Where the text was that was last found at such an address.
+    near: [u8; NEAR],
 }
+
+const _: () = assert!(PLACES == 1 << u8::BITS);
 
 impl Names {
     /// None known.
     pub const fn new() -> Names {
-        Names { places: Vec::new() }
+        Names { places: Vec::new(), near: [0; NEAR] }
+    }
+
+    /// The name of the text at an address; 0 while no recorder is on.
+    ///
+    /// # Safety
+    /// The text ends in a NUL, or the address is null.
+    #[inline(always)]
+    pub unsafe fn at(&mut self, text: *const c_char) -> u32 {
+        let near = spread(text.addr() as u64) as usize % NEAR;
+        match self.places.get(usize::from(self.near[near])) {
+            // SAFETY: both end in a NUL.
+            Some(Some(place))
+                if !text.is_null()
+                    && unsafe { libc::strcmp(place.text.as_ptr().cast(), text) } == 0 =>
+            {
+                place.name
+            }
+            // SAFETY: by the contract.
+            _ => self.look(unsafe { raw::bytes(text) }, Some(near)),
+        }
     }
 
     /// The name of a text; 0 while no recorder is on.
-    #[inline(always)]
     pub fn of(&mut self, text: &[u8]) -> u32 {
+        self.look(text, None)
+    }
+
+    #[inline(never)]
+    fn look(&mut self, text: &[u8], near: Option<usize>) -> u32 {
         let at = hash(text) as usize % PLACES;
-        match self.places.get(at) {
-            Some(Some(place)) if *place.text == *text => place.name,
-            _ => self.ask(text, at),
+        let known = self.places.get(at).and_then(Option::as_ref).filter(|p| p.holds(text));
+        match known {
+            Some(place) => {
+                if let Some(near) = near {
+                    self.near[near] = at as u8;
+                }
+                place.name
+            }
+            None => guarded(0, || self.ask(text, at)),
         }
     }
 
     #[cold]
-    #[inline(never)]
     fn ask(&mut self, text: &[u8], at: usize) -> u32 {
         if !is_on() {
             return 0;
@@ -44,26 +87,23 @@ impl Names {
         let name = hodo_record::intern(&String::from_utf8_lossy(shown));
         if text.len() <= LONGEST && name != 0 {
             self.places.resize_with(PLACES, || None);
-            self.places[at] = Some(Place { text: text.into(), name });
+            self.places[at] = Some(Place { text: [text, b"\0"].concat().into(), name });
         }
         name
     }
 }
 
+fn spread(word: u64) -> u64 {
+    word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
 /// Spreads texts over the places.
-#[inline(always)]
 fn hash(text: &[u8]) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = text.len() as u64;
-    let mut add = |word: u64| hash = (hash.rotate_left(5) ^ word).wrapping_mul(ODD);
     let (words, rest) = text.as_chunks::<8>();
-    words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
-    let mut last = 0;
-    for (i, byte) in rest.iter().enumerate() {
-        last |= u64::from(*byte) << (8 * i);
-    }
-    add(last);
-    hash >> 32
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    words.fold(text.len() as u64, |hash, word| spread(hash.rotate_left(5) ^ word) ^ hash << 7)
 }
 
 #[cfg(test)]
@@ -72,10 +112,22 @@ mod tests {
 
     #[test]
     fn numbered_texts_are_spread() {
-        let texts = (0..PLACES).map(|i| format!("transformer.layers.{i}.attention"));
-        let mut used: Vec<u64> = texts.map(|t| hash(t.as_bytes()) % PLACES as u64).collect();
-        used.sort_unstable();
-        used.dedup();
-        assert!(used.len() > PLACES / 2, "{}", used.len());
+        for texts in [
+            (0..PLACES).map(|i| format!("transformer.layers.{i}.attention")).collect::<Vec<_>>(),
+            (0..PLACES).map(|i| format!("{i}")).collect(),
+        ] {
+            let mut used: Vec<u64> =
+                texts.iter().map(|t| hash(t.as_bytes()) % PLACES as u64).collect();
+            used.sort_unstable();
+            used.dedup();
+            assert!(used.len() > PLACES / 2, "{}", used.len());
+        }
+    }
+
+    #[test]
+    fn a_place_holds_its_text_and_no_other() {
+        let place = Place { text: (*b"abc\0").into(), name: 1 };
+        assert!(place.holds(b"abc"));
+        assert!(!place.holds(b"ab") && !place.holds(b"abc\0") && !place.holds(b""));
     }
 }

@@ -7,7 +7,7 @@ use hodo_record::binding::{
 };
 use hodo_record::is_on;
 use std::cell::{Cell, RefCell};
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 
 /// Most ranges kept of one thread and domain; deeper ones are only counted, so that a program which
@@ -127,9 +127,13 @@ impl Own {
     }
 
     /// Pushes a range that has nothing but a text.
+    ///
+    /// # Safety
+    /// The text ends in a NUL, or the address is null.
     #[inline(always)]
-    pub fn push_text(&mut self, text: &[u8]) -> c_int {
-        let name = self.names.of(text);
+    pub unsafe fn push_text(&mut self, text: *const c_char) -> c_int {
+        // SAFETY: by the contract.
+        let name = unsafe { self.names.at(text) };
         let opened = self.open(name);
         self.keep(&DEFAULT, opened)
     }
@@ -139,7 +143,7 @@ impl Own {
     pub fn push(&mut self, domain: &Domain, what: &raw::Event) -> c_int {
         let name = event::name(self, what);
         let opened = self.open(name);
-        if opened.id != 0 {
+        if opened.id != 0 && !(domain.tag.is_none() && what.is_plain()) {
             event::attributes(domain, what).with(|pairs| self.set(opened, pairs));
         }
         self.keep(domain, opened)

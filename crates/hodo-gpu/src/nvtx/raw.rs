@@ -109,25 +109,45 @@ impl Event {
         message: std::ptr::null(),
     };
 
-    /// As much of it as the caller has.
+    /// Works on an event as it stands, or on as much of it as the caller has.
     ///
     /// # Safety
     /// `event` is null or points at as many bytes as its size says.
     #[inline(always)]
-    pub unsafe fn read(event: *const Event) -> Event {
-        if event.is_null() {
-            return Event::NONE;
-        }
+    pub unsafe fn with<T>(event: *const Event, work: impl Fn(&Event) -> T) -> T {
         // SAFETY: by the contract.
         unsafe {
-            let bytes = usize::from((&raw const (*event).size).read_unaligned());
-            if bytes >= size_of::<Event>() {
-                return event.read_unaligned();
+            if event.is_aligned()
+                && !event.is_null()
+                && usize::from((*event).size) >= size_of::<Event>()
+            {
+                return work(&*event);
             }
-            let mut known = Event::NONE;
-            (&raw mut known).cast::<u8>().copy_from_nonoverlapping(event.cast(), bytes);
-            known
+            work(&Event::read(event))
         }
+    }
+
+    /// # Safety
+    /// As for [`Event::with`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn read(event: *const Event) -> Event {
+        let mut known = Event::NONE;
+        if !event.is_null() {
+            // SAFETY: by the contract.
+            unsafe {
+                let bytes = usize::from((&raw const (*event).size).read_unaligned());
+                let bytes = bytes.min(size_of::<Event>());
+                (&raw mut known).cast::<u8>().copy_from_nonoverlapping(event.cast(), bytes);
+            }
+        }
+        known
+    }
+
+    /// Whether it says nothing but its message.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.category == 0 && self.payload_type == 0
     }
 
     /// The payload, as it is kept: a code of a value and its bits.
@@ -198,11 +218,18 @@ mod tests {
     #[test]
     fn an_event_is_read_as_far_as_it_goes() {
         let event = Event { size: 8, category: 5, payload_type: payload::I64, ..Event::NONE };
-        // SAFETY: the structure is larger than it says.
-        let read = unsafe { Event::read(&event) };
-        assert_eq!((read.category, read.payload_type), (5, 0));
-        // SAFETY: null is allowed.
-        assert_eq!(unsafe { Event::read(std::ptr::null()) }.category, 0);
+        let seen = |event: &Event| (event.category, event.payload_type);
+        // SAFETY: the structure is as large as it says, or larger.
+        unsafe {
+            assert_eq!(Event::with(&event, seen), (5, 0));
+            let whole = Event { size: 64, ..event };
+            assert_eq!(Event::with(&whole, seen), (5, payload::I64));
+            let mut bytes = [0u8; 49];
+            let odd = bytes[1..].as_mut_ptr().cast::<Event>();
+            odd.write_unaligned(whole);
+            assert_eq!(Event::with(odd, seen), (5, payload::I64));
+            assert_eq!(Event::with(std::ptr::null(), seen), (0, 0));
+        }
     }
 
     #[test]
