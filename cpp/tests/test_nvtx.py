@@ -154,7 +154,8 @@ class Nvtx(NvtxCase):
     def test_scopes_and_ranges_are_one_tree(self) -> None:
         library = str(BUILT / "libhodo.so")
         program = self.client("nvtx_mixed.cpp")
-        self.run_well(program, "one tree", NVTX_INJECTION64_PATH=library)
+        said = self.run_well(program, "one tree", NVTX_INJECTION64_PATH=library)
+        self.assertEqual(said, "1 unmatched\n")
         self.assertEqual(self.paths(), {("outer",): 1, ("outer", "scope"): 1,
                                         ("outer", "scope", "inner"): 1})
         self.assertEqual(list(self.marks("outer", "scope", "inner")), ["loss"])

@@ -18,6 +18,7 @@ int main(int, char** arguments) {
     nvtxRangePop();
     nvtxRangePop();
     nvtxRangePop();
+    std::printf("%d unmatched\n", static_cast<int>(hodo::health().nvtx_unmatched));
   } else {
     nvtxRangePushA("open at the end");
     hodo::init();

@@ -7,6 +7,8 @@ use std::ffi::c_int;
 /// Called by every instance of NVTX in a process that has `NVTX_INJECTION64_PATH` set to this
 /// library. Always 1: after a 0 the caller would unload what it has attached.
 ///
+/// cbindgen:ignore
+///
 /// # Safety
 /// `tables` is what NVTX passes.
 #[unsafe(no_mangle)]

@@ -40,7 +40,7 @@ mod tests {
     fn it_is_found_beside_the_program_or_where_it_is_said() {
         let root = std::env::temp_dir().join(format!("hodo-library-{}", std::process::id()));
         let (bin, lib) = (root.join("bin"), root.join("lib"));
-        [&bin, &lib].map(|folder| std::fs::create_dir_all(folder).unwrap());
+        [&bin, &lib].iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
         let why = find_from(&bin, None).unwrap_err();
         assert!(why.contains("make install") && why.contains("HODO_LIBRARY"), "{why}");
         for place in ["bin/libhodo_runtime.so", "bin/libhodo.so", "lib/libhodo.so"] {

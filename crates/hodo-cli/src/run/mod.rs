@@ -2,7 +2,7 @@
 
 mod child;
 mod environment;
-mod library;
+pub mod library;
 mod told;
 
 use crate::args::RunArgs;

@@ -45,17 +45,16 @@ impl Names {
     #[inline(always)]
     pub unsafe fn at(&mut self, text: *const c_char) -> u32 {
         let near = spread(text.addr() as u64) as usize % NEAR;
-        match self.places.get(usize::from(self.near[near])) {
+        if let Some(Some(place)) = self.places.get(usize::from(self.near[near]))
+            && !text.is_null()
+        {
             // SAFETY: both end in a NUL.
-            Some(Some(place))
-                if !text.is_null()
-                    && unsafe { libc::strcmp(place.text.as_ptr().cast(), text) } == 0 =>
-            {
-                place.name
+            if unsafe { libc::strcmp(place.text.as_ptr().cast(), text) } == 0 {
+                return place.name;
             }
-            // SAFETY: by the contract.
-            _ => self.look(unsafe { raw::bytes(text) }, Some(near)),
         }
+        // SAFETY: by the contract.
+        self.look(unsafe { raw::bytes(text) }, Some(near))
     }
 
     /// The name of a text; 0 while no recorder is on.
