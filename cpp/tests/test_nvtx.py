@@ -181,5 +181,27 @@ class PythonNvtx(NvtxCase):
         self.assertEqual(self.attributes("step"), [step] * 3)
 
 
+    @unittest.skipUnless(os.environ.get("HODO_TEST_SITE"), "hodo for Python was not built")
+    def test_hodo_and_nvtx_are_one_tree_whoever_comes_first(self) -> None:
+        site = os.pathsep.join([str(SITE), os.environ["HODO_TEST_SITE"]])
+        tree = {("a",): 1, ("a", "b"): 1, ("a", "b", "c"): 1}
+        for first, said in (("nvtx.mark('first')", "already"), ("hodo.init()", "already"), ("", "on")):
+            script = self.folder / "mixed.py"
+            script.write_text(f"""
+import hodo, nvtx
+{first}
+print(hodo.init())
+nvtx.push_range("a")
+with hodo.scope("b"):
+    with nvtx.annotate("c"):
+        pass
+nvtx.pop_range()
+""")
+            done = self.under(sys.executable, script, PYTHONPATH=site)
+            self.assertEqual(done.stdout, said + "\n", first)
+            self.assertEqual(self.paths(), tree, first)
+            self.assertEqual(len(self.report()["processes"]), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

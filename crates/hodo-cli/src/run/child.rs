@@ -37,10 +37,11 @@ const PASSED_ON: [i32; 8] = [
 /// Starts the program, passes signals on, and waits for its end.
 pub fn run(command: &mut Command) -> Result<Ended, Failed> {
     let before = Blocked::new();
-    let mask = before.mask;
+    let Blocked { mask, of_children } = before;
     // SAFETY: the closure makes two system calls and touches nothing else.
     unsafe {
         command.pre_exec(move || {
+            libc::signal(libc::SIGCHLD, of_children);
             libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
             Ok(())
         })
@@ -67,6 +68,7 @@ impl Failed {
 /// Signals wait to be taken one by one, until this is dropped.
 struct Blocked {
     mask: libc::sigset_t,
+    of_children: libc::sighandler_t,
 }
 
 impl Blocked {
@@ -75,7 +77,9 @@ impl Blocked {
         unsafe {
             let mut mask = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, &watched(), &mut mask);
-            Blocked { mask }
+            // Where our parent ignores it we would inherit that, and never learn how a child ended.
+            let of_children = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            Blocked { mask, of_children }
         }
     }
 }
@@ -130,8 +134,10 @@ fn look_at(child: libc::pid_t) -> Option<Ended> {
     let mut status = 0;
     // SAFETY: plain calls; the status is valid to be filled.
     unsafe {
-        if libc::waitpid(child, &mut status, libc::WNOHANG | libc::WUNTRACED) != child {
-            return None;
+        match libc::waitpid(child, &mut status, libc::WNOHANG | libc::WUNTRACED) {
+            0 => return None,
+            -1 => return Some(Ended::Code(super::CANNOT_RECORD)),
+            _ => {}
         }
         if libc::WIFSTOPPED(status) {
             let by_terminal = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];

@@ -58,6 +58,7 @@ impl Launch {
         for (name, without) in INJECTIONS {
             let wanted = args.gpu != Gpu::Off || name != "CUDA_INJECTION64_PATH";
             match read(name).filter(|theirs| theirs != library) {
+                Some(_) if is_inner => {}
                 Some(theirs) => launch.notes.push(format!(
                     "{name} is set to {}: kept, so {without}",
                     theirs.to_string_lossy()

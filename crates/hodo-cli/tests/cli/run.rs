@@ -234,6 +234,25 @@ fn the_program_has_the_signals_it_would_have_had() {
 }
 
 #[test]
+fn a_caller_that_ignores_its_children_changes_nothing() {
+    let dir = Folder::new();
+    let ignore = || {
+        // SAFETY: a plain call.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        Ok(())
+    };
+    let script = "grep ^SigIgn /proc/self/status; exit 3";
+    let mut plain = Command::new("sh");
+    let mut under = runner(dir.path(), &["--", "sh", "-c", script]);
+    // SAFETY: the closure makes one system call.
+    unsafe { plain.args(["-c", script]).pre_exec(ignore) };
+    // SAFETY: as above.
+    unsafe { under.pre_exec(ignore) };
+    let (plain, under) = (plain.output().unwrap(), under.output().unwrap());
+    assert_eq!((under.status.code(), text(&under.stdout)), (Some(3), text(&plain.stdout)));
+}
+
+#[test]
 fn what_cannot_be_run_is_told_as_a_shell_would() {
     let dir = Folder::new();
     let file = dir.path().join("data");
