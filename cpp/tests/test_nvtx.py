@@ -121,6 +121,12 @@ class Nvtx(NvtxCase):
         self.assertIn("deeper than 64", done.stderr)
         self.assertEqual(sum(self.paths().values()), 64 + 1)
 
+    def test_numbers_in_operators_of_torch_are_attributes(self) -> None:
+        self.under(self.client(), "operators")
+        self.assertEqual(self.paths(), {("aten::add",): 1000, ("aten::add, seq = ",): 1,
+                                        ("in a destructor",): 1})
+        self.assertEqual(self.attributes("aten::add")[41], {"seq": 41, "op_id": 42})
+
     def test_exit_handlers_and_destructors_record(self) -> None:
         self.under(self.client(), "exits")
         self.assertEqual(self.paths(), {("main",): 1, ("at exit",): 1, ("in a destructor",): 1})

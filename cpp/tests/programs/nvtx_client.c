@@ -215,6 +215,17 @@ static void never_pops(void) {
   expect(nvtxRangePop() < 0, "none is left");
 }
 
+static void operators(void) {
+  char text[64];
+  for (int i = 0; i < 1000; ++i) {
+    snprintf(text, sizeof text, "aten::add, seq = %d, op_id = %d", i, i + 1);
+    nvtxRangePushA(text);
+    nvtxRangePop();
+  }
+  nvtxRangePushA("aten::add, seq = ");
+  nvtxRangePop();
+}
+
 static void at_exit(void) {
   nvtxRangePushA("at exit");
   nvtxRangePop();
@@ -238,6 +249,7 @@ int main(int count, char **arguments) {
   if (strcmp(what, "forks") == 0) forks();
   if (strcmp(what, "fork-storm") == 0) fork_storm();
   if (strcmp(what, "waits") == 0) waits_in_ranges();
+  if (strcmp(what, "operators") == 0) operators();
   if (strcmp(what, "never-pops") == 0) never_pops();
   if (strcmp(what, "many") == 0 && count > 2) many(arguments[2]);
   if (strcmp(what, "exits") == 0) {

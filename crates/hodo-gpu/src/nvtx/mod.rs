@@ -14,6 +14,7 @@ mod raw;
 mod registry;
 mod started;
 mod threads;
+mod torch;
 
 use hodo_record::binding::table;
 use hodo_record::{Config, is_on};

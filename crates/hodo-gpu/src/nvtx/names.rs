@@ -1,6 +1,6 @@
 //! The names of ranges: texts that come by address and may be others each time.
 
-use super::{guarded, raw};
+use super::{guarded, raw, torch};
 use hodo_record::is_on;
 use std::ffi::c_char;
 
@@ -28,6 +28,8 @@ pub struct Names {
     places: Vec<Option<Place>>,
     /// Where the text was that was last found at such an address.
     near: [u8; NEAR],
+    /// What a message said besides its name; whoever asked for the name takes it.
+    pub numbers: Option<torch::Numbers>,
 }
 
 const _: () = assert!(PLACES == 1 << u8::BITS);
@@ -35,7 +37,7 @@ const _: () = assert!(PLACES == 1 << u8::BITS);
 impl Names {
     /// None known.
     pub const fn new() -> Names {
-        Names { places: Vec::new(), near: [0; NEAR] }
+        Names { places: Vec::new(), near: [0; NEAR], numbers: None }
     }
 
     /// The name of the text at an address; 0 while no recorder is on.
@@ -81,6 +83,10 @@ impl Names {
     fn ask(&mut self, text: &[u8], at: usize) -> u32 {
         if !is_on() {
             return 0;
+        }
+        if let Some((name, numbers)) = torch::split(text) {
+            self.numbers = Some(numbers);
+            return self.look(name, None);
         }
         let shown = if text.is_empty() { super::NO_MESSAGE.as_bytes() } else { text };
         let name = hodo_record::intern(&String::from_utf8_lossy(shown));

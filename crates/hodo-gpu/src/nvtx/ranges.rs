@@ -1,7 +1,7 @@
 //! Ranges that a thread pushes and pops: scopes on its stack, and a stack of them per domain.
 
 use super::registry::{DEFAULT, Domain};
-use super::{event, names::Names, raw};
+use super::{event, names::Names, raw, torch};
 use hodo_record::binding::{
     self, AttrsRecord, Head, INERT, Kind, Opened, Raw, SpanId, Thread, span_head, table,
 };
@@ -135,6 +135,9 @@ impl Own {
         // SAFETY: by the contract.
         let name = unsafe { self.names.at(text) };
         let opened = self.open(name);
+        if self.names.numbers.is_some() {
+            self.set_numbers(opened);
+        }
         self.keep(&DEFAULT, opened)
     }
 
@@ -146,7 +149,24 @@ impl Own {
         if opened.id != 0 && !(domain.tag.is_none() && what.is_plain()) {
             event::attributes(domain, what).with(|pairs| self.set(opened, pairs));
         }
+        if self.names.numbers.is_some() {
+            self.set_numbers(opened);
+        }
         self.keep(domain, opened)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_numbers(&mut self, opened: Opened) {
+        let pairs = self.take_numbers();
+        if !pairs.is_empty() && opened.id != 0 {
+            self.set(opened, &pairs);
+        }
+    }
+
+    /// What the last message said besides its name.
+    pub fn take_numbers(&mut self) -> Vec<event::Pair> {
+        self.names.numbers.take().into_iter().flat_map(torch::Numbers::attributes).collect()
     }
 
     /// A range that is not recorded is kept too: its pop must find it.
@@ -216,6 +236,7 @@ impl Own {
     /// Makes a mark.
     pub fn mark(&mut self, domain: &Domain, what: &raw::Event) {
         let name = event::name(self, what);
+        self.names.numbers = None;
         if name == 0 || !is_on() {
             return;
         }

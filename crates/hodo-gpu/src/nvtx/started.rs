@@ -74,12 +74,14 @@ fn open() -> MutexGuard<'static, Open> {
 /// Starts a range; its id, or 0 when it is not recorded.
 pub fn start(own: &mut Own, domain: &Domain, what: &raw::Event) -> u64 {
     let name = event::name(own, what);
+    let numbers = own.take_numbers();
     let Some(table) = table().filter(|_| name != 0 && is_on()) else { return 0 };
     let begun = (table.begin)(name, 0, 0);
     if begun.id == 0 {
         return 0;
     }
     event::attributes(domain, what).with(|pairs| event::set_slowly(begun.slot, begun.id, pairs));
+    event::set_slowly(begun.slot, begun.id, &numbers);
     let added = open().add(begun);
     if added.is_none() {
         // No id could ever end it: it ends here, as short as it is.
