@@ -102,7 +102,7 @@ pub enum When {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run a program and record it, with no change to it: its NVTX ranges become scopes, its CUDA work is recorded, and hodo in any of its processes joins the run.
+    /// Run a program and record it, with no change to it: its NVTX ranges become scopes, and every process that uses hodo itself joins the run.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
