@@ -240,7 +240,7 @@ mod tests {
             assert_eq!(bytes(c"abc".as_ptr()), b"abc");
             assert_eq!(bytes(std::ptr::null()), b"");
             assert_eq!(bytes(long.as_ptr()).len(), LONGEST);
-            let units = ['ä' as i32, 0x11_0000, 'z' as i32, 0];
+            let units = ['ä' as libc::wchar_t, 0x11_0000, 'z' as libc::wchar_t, 0];
             assert_eq!(wide(units.as_ptr()), "ä\u{fffd}z");
             assert_eq!(wide(std::ptr::null()), "");
         }
