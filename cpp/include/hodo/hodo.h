@@ -126,6 +126,8 @@ typedef struct hodo_health {
   char run[HODO_HEALTH_TEXT];
   // What does not work as it should, and why; empty when all is well.
   char degraded[HODO_HEALTH_TEXT];
+  // NVTX ranges that were popped or ended without having been opened, or could not be kept.
+  uint64_t nvtx_unmatched;
 } hodo_health;
 
 // An open scope, in memory that outlives the process. Its words stand where the record has them.

@@ -70,12 +70,27 @@ pub fn started(recording: Recording) {
 
 /// CUDA is starting, or was found running (`late`): takes hold of CUPTI.
 pub fn attach(late: bool) {
-    if FORKED.load(Ordering::Relaxed) || lock(&STATE).standing != Standing::Waiting {
+    if FORKED.load(Ordering::Relaxed) {
         return;
     }
+    if take_hold(late) {
+        serve(SERVED.load(Ordering::Acquire), false);
+    }
+}
+
+/// Attaches unless that was done or refused already. True when this call did it.
+fn take_hold(late: bool) -> bool {
+    static TAKING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = lock(&TAKING);
+    if lock(&STATE).standing != Standing::Waiting {
+        return false;
+    }
     match try_attach(late) {
-        Ok(()) => serve(SERVED.load(Ordering::Acquire), false),
-        Err(why) => unavailable(why),
+        Ok(()) => true,
+        Err(why) => {
+            unavailable(why);
+            false
+        }
     }
 }
 
@@ -197,11 +212,7 @@ fn serve(served: u32, looking: bool) {
 fn look(served: u32) -> bool {
     while SERVED.load(Ordering::Acquire) == served {
         if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
-            match try_attach(true) {
-                Ok(()) => return true,
-                Err(why) => unavailable(why),
-            }
-            return false;
+            return take_hold(true);
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -407,7 +418,5 @@ pub fn resume() {
     }
     let late = state.late;
     drop(state);
-    if let Err(why) = try_attach(late) {
-        unavailable(why);
-    }
+    take_hold(late);
 }

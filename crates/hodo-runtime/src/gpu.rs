@@ -1,7 +1,7 @@
 //! The capture of GPU work.
 
 use crate::guarded;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char};
 
 /// Copies the state of the GPU's capture, a JSON object, NUL-terminated and cut to `size` bytes;
 /// returns the bytes the whole text has, 0 when nothing records.
@@ -68,15 +68,4 @@ pub extern "C" fn hodo_gpu_watch_forward(on: bool) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn hodo_gpu_forward_of(node: u64) -> u64 {
     guarded(0, || hodo_gpu::scope_of(node))
-}
-
-/// The CUDA driver calls this when it starts and `CUDA_INJECTION64_PATH` names this library.
-#[allow(non_snake_case, reason = "the driver's name for it")]
-#[unsafe(no_mangle)]
-pub extern "C" fn InitializeInjection() -> c_int {
-    guarded((), || {
-        hodo_gpu::install();
-        hodo_gpu::injected();
-    });
-    1
 }

@@ -11,6 +11,7 @@ mod made;
 mod program;
 mod refusals;
 mod report;
+mod run;
 mod samples;
 mod terminal;
 mod whole;
