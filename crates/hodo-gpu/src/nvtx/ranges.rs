@@ -196,7 +196,7 @@ impl Own {
         }
         let head = span_head(name, 0);
         // SAFETY: the state is the calling thread's own, or one that fails every check.
-        match unsafe { Thread::open(self.thread, || head, 0) } {
+        match unsafe { Thread::open(self.thread, head, 0) } {
             Some(opened) => opened,
             None => self.open_slowly(head),
         }
