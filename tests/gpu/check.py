@@ -79,14 +79,7 @@ def report(dir: pathlib.Path) -> dict[str, Any]:
 
 def paths(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Nodes of a report by path."""
-    found: dict[str, dict[str, Any]] = {}
-    names: list[str] = []
-    for node in document["nodes"]:
-        parent = node["parent"]
-        name = node["name"] if parent is None else f"{names[parent]}/{node['name']}"
-        names.append(name)
-        found[name] = node
-    return found
+    return {"/".join(node["path"]): node for node in document["nodes"]}
 
 
 def kernels(document: dict[str, Any]) -> dict[str, int]:
@@ -268,7 +261,7 @@ def no_code_change(dir: pathlib.Path) -> str:
     run([hodo, "run", "--gpu", "trace", "--", *torchrun, PROGRAMS / "ranks.py"], dir=dir / "ranks")
     document = report(dir / "ranks")
     own = kernels(document)
-    ranks = sorted(p["rank"] for p in document["processes"] if p.get("rank") is not None)
+    ranks = sorted(p["info"]["rank"] for p in document["processes"] if p["spans"])
     assert ranks == [0, 1], document["processes"]
     assert own["step/forward"] == 80 and own["step/backward"] == 160, own
     return f"exit code kept; two ranks in one run: {own}"

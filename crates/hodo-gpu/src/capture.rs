@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often CUPTI is asked for what is complete.
-const FLUSH_EVERY: Duration = Duration::from_millis(100);
+const FLUSH_EVERY: Duration = Duration::from_millis(50);
 /// How often a program that cannot be hooked is looked at, until it starts CUDA.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long a stop waits for kernels that are under way.
