@@ -25,6 +25,7 @@ Examples:
   hodo report --depth 3 --min 1%
   hodo report --name batch --sort self
   hodo report --where variant=beam --where 'index>=10'
+  hodo report --kernels                  every GPU kernel by name, and the scopes that launched it
   hodo report --json";
 
 const LS_EXAMPLES: &str = "\
@@ -219,6 +220,26 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub top: usize,
 
+    /// Kernels listed under each scope that launched any; 0 leaves them out.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub per_scope: usize,
+
+    /// Show the GPU kernels by name instead of the tree: how often, how long, their shape, the scopes that launched them.
+    #[arg(long)]
+    pub kernels: bool,
+
+    /// The same by full name: templates for different types are different kernels.
+    #[arg(long)]
+    pub kernels_in_full: bool,
+
+    /// Show gradients by the forward scope whose they are instead of the tree.
+    #[arg(long)]
+    pub backward: bool,
+
+    /// Show where kernels stood and why, by kernel, scope and instruction, instead of the tree.
+    #[arg(long)]
+    pub samples: bool,
+
     /// Only the processes of this rank.
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
@@ -233,6 +254,11 @@ impl ReportArgs {
     pub fn is_filtered(&self) -> bool {
         let some = [self.name.is_some(), self.rank.is_some(), self.last.is_some()];
         some.contains(&true) || !self.tests.is_empty()
+    }
+
+    /// Whether sections about the GPU are asked for, which then stand alone.
+    pub fn is_about_gpu(&self) -> bool {
+        self.kernels || self.kernels_in_full || self.backward || self.samples
     }
 }
 
@@ -254,6 +280,8 @@ pub enum SortBy {
     Max,
     /// CPU time.
     Cpu,
+    /// Time that it kept the GPU busy.
+    Gpu,
     /// Name, from A.
     Name,
     /// When it first began, earliest first.

@@ -5,6 +5,7 @@
 mod calibration;
 mod documented;
 mod exports;
+mod gpu;
 mod help;
 mod live;
 mod made;
