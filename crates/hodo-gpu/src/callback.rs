@@ -68,6 +68,8 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
     let Some(counts) = counts() else { return };
     let Some(call) = engine.calls.get(number as usize).copied().flatten() else { return };
     if data.site == ENTER {
+        // Nodes are made by other calls too, which hodo does not listen to.
+        CAPTURED.set(false);
         engine.memory.launches.put(data.correlation, ambient::launch(engine.clock.now()));
         counts.call(call);
         if call == Call::ContextEnd {
