@@ -77,6 +77,9 @@ typedef struct hodo_options {
   uint64_t flush_interval_ms;
   // 1 keeps the run out of the environment of child processes.
   uint32_t keep_run_private;
+  // What is captured of the GPU: "auto", "off", "monitor", "trace" or "pc-sampling"; null for
+  // "auto".
+  const char *gpu;
 } hodo_options;
 
 // Records by kind.
@@ -277,6 +280,8 @@ typedef struct hodo_api_table {
   void (*enter_new_scope)(void);
   // `hodo_leave_new_scope`
   void (*leave_new_scope)(void);
+  // `hodo_gpu_state`
+  size_t (*gpu_state)(char *text, size_t size);
 } hodo_api_table;
 
 // Takes one warning, of `length` bytes without a NUL. May be called on any thread, the recorder's
@@ -310,6 +315,32 @@ uint32_t hodo_flush(uint64_t timeout_ms);
 
 // Stops recording: everything is written, scopes from now on are inert. Answers as `hodo_flush`.
 uint32_t hodo_shutdown(void);
+
+// Copies the state of the GPU's capture, a JSON object, NUL-terminated and cut to `size` bytes;
+// returns the bytes the whole text has, 0 when nothing records.
+//
+// `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
+size_t hodo_gpu_state(char *text, size_t size);
+
+// Lets another tool have CUPTI until `hodo_gpu_resume`: what runs meanwhile is not captured, and
+// reports say so and why.
+//
+// `why` is null or ends in a NUL.
+void hodo_gpu_give_way(const char *why);
+
+// Captures again after `hodo_gpu_give_way`.
+void hodo_gpu_resume(void);
+
+// Says which forward scope the calling thread's launches are the gradient of, 0 for none: the id
+// of a scope of this process. Returns what was said before.
+uint64_t hodo_gpu_forward(uint64_t scope);
+
+// Begins to remember which scope each forward operation of torch runs in. False where this process
+// has no torch.
+bool hodo_gpu_watch_forward(bool on);
+
+// The scope that torch's autograd node with this number was made in; 0 when not known.
+uint64_t hodo_gpu_forward_of(uint64_t node);
 
 // Begins a scope that belongs to no thread, under the calling thread's current one; it does not
 // become current itself.

@@ -1,8 +1,9 @@
 //! What runs inside the program's CUDA calls: a few nanoseconds, no lock, no allocation.
 
-use crate::ambient;
 use crate::cupti::code::{Call, STATE_FATAL_ERROR, domain, resource};
 use crate::engine::{Engine, counts, engine};
+use crate::{ambient, forward};
+use hodo_format::gpu::flag;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -70,7 +71,11 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
     if data.site == ENTER {
         // Nodes are made by other calls too, which hodo does not listen to.
         CAPTURED.set(false);
-        engine.memory.launches.put(data.correlation, ambient::launch(engine.clock.now()));
+        let launch = ambient::launch(engine.clock.now());
+        if call == Call::Kernel && launch.how == flag::BY_LAUNCH {
+            forward::launched(launch.span.0);
+        }
+        engine.memory.launches.put(data.correlation, launch);
         counts.call(call);
         if call == Call::ContextEnd {
             engine.flush(false);

@@ -6,7 +6,7 @@ use crate::cupti::code::{kind, result};
 use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
 use crate::state::{Launched, Standing, State, missing};
-use crate::{ambient, arm};
+use crate::{ambient, arm, forward};
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -133,6 +133,7 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
         if std::ptr::eq(session.counts, &IDLE) {
             // Scopes of a recorder before this one have the same ids.
             engine.memory.forget();
+            forward::forget();
             session.counts = Counts::make(&session.recording.folder);
         }
         session.counts

@@ -15,6 +15,7 @@ mod counts;
 pub mod cupti;
 mod engine;
 mod files;
+mod forward;
 mod graphs;
 mod launches;
 mod names;
@@ -24,6 +25,7 @@ mod state;
 pub use ambient::set_forward;
 pub use arm::injected;
 pub use capture::{give_way, resume};
+pub use forward::{look_away, scope_of, watch};
 pub use graphs::Graphs;
 pub use launches::{Launch, Launches};
 

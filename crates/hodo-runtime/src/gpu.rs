@@ -51,6 +51,25 @@ pub extern "C" fn hodo_gpu_forward(scope: u64) -> u64 {
     guarded(0, || hodo_gpu::set_forward(scope))
 }
 
+/// Begins to remember which scope each forward operation of torch runs in. False where this process
+/// has no torch.
+#[unsafe(no_mangle)]
+pub extern "C" fn hodo_gpu_watch_forward(on: bool) -> bool {
+    guarded(false, || match on {
+        true => hodo_gpu::watch(),
+        false => {
+            hodo_gpu::look_away();
+            true
+        }
+    })
+}
+
+/// The scope that torch's autograd node with this number was made in; 0 when not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn hodo_gpu_forward_of(node: u64) -> u64 {
+    guarded(0, || hodo_gpu::scope_of(node))
+}
+
 /// The CUDA driver calls this when it starts and `CUDA_INJECTION64_PATH` names this library.
 #[allow(non_snake_case, reason = "the driver's name for it")]
 #[unsafe(no_mangle)]

@@ -55,6 +55,8 @@ functions! {
     gpu_give_way: c"hodo_gpu_give_way" (*const c_char);
     gpu_resume: c"hodo_gpu_resume" ();
     gpu_forward: c"hodo_gpu_forward" (u64) -> u64;
+    gpu_watch_forward: c"hodo_gpu_watch_forward" (bool) -> bool;
+    gpu_forward_of: c"hodo_gpu_forward_of" (u64) -> u64;
 }
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
