@@ -9,5 +9,6 @@
 mod attach;
 mod fakes;
 mod losses;
+mod replay;
 mod scopes;
 mod work;

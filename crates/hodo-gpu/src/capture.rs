@@ -140,6 +140,8 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
     });
     engine::set_counts(counts);
     engine.capture(&kinds)?;
+    #[cfg(feature = "record")]
+    crate::recording::attached(engine);
     let mut state = lock(&STATE);
     state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
     state.missing = None;

@@ -61,6 +61,8 @@ impl Collector {
     }
 
     fn read_one(&mut self, cupti: &Cupti, full: &Full, memory: &Memory, by_time: bool) {
+        #[cfg(feature = "record")]
+        crate::recording::buffer(cupti, full.bytes());
         for record in Walk::new(cupti, full.bytes()) {
             let Some(activity) = record.activity() else { continue };
             // SAFETY: the address comes from a record of CUPTI's, which keeps the name.
