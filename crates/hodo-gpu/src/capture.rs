@@ -6,7 +6,7 @@ use crate::cupti::code::{kind, result};
 use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
 use crate::state::{Launched, Standing, State, missing};
-use crate::{ambient, arm};
+use crate::{ambient, arm, forward};
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -107,6 +107,8 @@ fn unavailable((missing, why): Refusal) {
     write();
 }
 
+/// A kind of work by its word, and its records.
+type Wanted = (&'static str, &'static [u32]);
 /// One of [`missing`], and why in words.
 type Refusal = (&'static str, String);
 
@@ -120,11 +122,23 @@ fn try_attach(late: bool) -> Result<(), Refusal> {
         Some(engine) => engine,
         None => engine::make(open()?, clock),
     };
+    let attached = attach_to(engine, &wanted, late);
+    if attached.is_err() {
+        // What cannot be used is left to tools that can.
+        engine::set_counts(None);
+        let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
+        engine.release(&kinds);
+        let _ = engine.unsubscribe();
+    }
+    attached.map_err(|problem| explain(&problem))
+}
+
+fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(), Problem> {
     if !engine.has_callbacks() {
-        let subscribed = engine.subscribe().map_err(|p| explain(&p))?;
+        let subscribed = engine.subscribe()?;
         engine.by_time.store(!subscribed, Ordering::Release);
     } else {
-        engine.listen(true).map_err(|p| explain(&p))?;
+        engine.listen(true)?;
     }
     let by_time = engine.by_time.load(Ordering::Acquire);
     let mut kinds: Vec<u32> = wanted.iter().flat_map(|(_, kinds)| kinds.iter().copied()).collect();
@@ -132,12 +146,17 @@ fn try_attach(late: bool) -> Result<(), Refusal> {
     let counts = lock(&SESSION).as_mut().map(|session| {
         session.kinds.clone_from(&kinds);
         if std::ptr::eq(session.counts, &IDLE) {
+            // Scopes of a recorder before this one have the same ids.
+            engine.memory.forget();
+            forward::forget();
             session.counts = Counts::make(&session.recording.folder);
         }
         session.counts
     });
     engine::set_counts(counts);
-    engine.capture(&kinds).map_err(|p| explain(&p))?;
+    engine.capture(&kinds)?;
+    #[cfg(feature = "record")]
+    crate::recording::attached(engine);
     let mut state = lock(&STATE);
     state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
     state.missing = None;
@@ -154,7 +173,7 @@ const BY_TIME: &str = "another tool holds CUPTI's callbacks: scopes are found by
                        launch, which costs a record a call";
 
 /// The kinds of work to capture: those of `HODO_GPU_KINDS`, else kernels, copies and sets.
-fn wanted_kinds() -> Vec<(&'static str, &'static [u32])> {
+fn wanted_kinds() -> Vec<Wanted> {
     const USUAL: usize = 3;
     let named = std::env::var("HODO_GPU_KINDS").unwrap_or_default();
     let is_named = |word: &str| named.split(',').any(|name| name.trim() == word);
@@ -182,6 +201,10 @@ fn explain(problem: &Problem) -> Refusal {
             "; this CUPTI does not fit the driver: HODO_CUPTI_PATH names another"
         }
         result::MULTIPLE_SUBSCRIBERS => "; another profiler is attached: run without it",
+        result::INSUFFICIENT_PRIVILEGES | result::VIRTUALIZED_PRIVILEGES => {
+            "; the driver lets administrators alone profile: run as one, or load its module with \
+             NVreg_RestrictProfilingToAdminUsers=0"
+        }
         result::NOT_COMPATIBLE => "; another tool uses CUPTI in a way that excludes this one",
         _ => "",
     };
@@ -285,6 +308,7 @@ fn launched(counts: &Counts) -> Launched {
 /// Fetches and writes everything there is, waiting for kernels under way at most so long.
 fn drain(engine: &Engine, wait: Duration) {
     let began = Instant::now();
+    name_devices();
     loop {
         engine.flush(false);
         read(engine);

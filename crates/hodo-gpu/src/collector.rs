@@ -61,6 +61,8 @@ impl Collector {
     }
 
     fn read_one(&mut self, cupti: &Cupti, full: &Full, memory: &Memory, by_time: bool) {
+        #[cfg(feature = "record")]
+        crate::recording::buffer(cupti, full.bytes());
         for record in Walk::new(cupti, full.bytes()) {
             let Some(activity) = record.activity() else { continue };
             // SAFETY: the address comes from a record of CUPTI's, which keeps the name.
@@ -99,15 +101,15 @@ impl Collector {
     pub fn write(&mut self, state: impl FnOnce(&Tally) -> String) {
         self.finish_frame();
         self.tally.file_bytes = self.files.bytes();
+        let records = std::mem::take(&mut self.waiting);
+        // The state goes to the same file as the work it speaks of, or neither does.
+        self.tally.stored += records;
         state_frame(self.sequence, &state(&self.tally), &mut self.frames);
         self.sequence += 1;
-        let records = std::mem::take(&mut self.waiting);
         match self.files.append(&self.frames, records) {
-            Ok(()) => {
-                self.tally.stored += records;
-                self.tally.trouble.clear();
-            }
+            Ok(()) => self.tally.trouble.clear(),
             Err(error) => {
+                self.tally.stored -= records;
                 self.tally.lost += records;
                 self.tally.trouble = format!("cannot write GPU work: {error}");
             }

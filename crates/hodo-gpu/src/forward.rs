@@ -53,6 +53,12 @@ pub fn look_away() {
     NEXT_NODE.store(std::ptr::null_mut(), Ordering::Release);
 }
 
+/// Forgets every node: their scopes are those of a recorder before.
+pub fn forget() {
+    let used = NODES.iter().filter(|node| node.number.load(Ordering::Relaxed) != 0);
+    used.for_each(|node| node.number.store(0, Ordering::Relaxed));
+}
+
 /// The calling thread launches a kernel in `scope`, one of its own.
 #[inline]
 pub fn launched(scope: u64) {

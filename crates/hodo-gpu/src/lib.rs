@@ -15,11 +15,14 @@ mod counts;
 pub mod cupti;
 mod engine;
 mod files;
+pub mod fixture;
 mod forward;
 mod graphs;
 mod launches;
 mod names;
 pub mod nvtx;
+#[cfg(feature = "record")]
+mod recording;
 mod state;
 
 pub use ambient::set_forward;
