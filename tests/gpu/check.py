@@ -239,7 +239,7 @@ def exits(dir: pathlib.Path) -> str:
         document = report(where)
         gpu = document["gpu"]
         seen = gpu["all"]["kernels"]
-        lost = document["gpu"].get("lost_with_process") or 0
+        lost = gpu["lost_kernels"]
         if how == "exit":
             assert seen == 3000, (how, seen)
         else:
