@@ -142,7 +142,10 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
     }
     let by_time = engine.by_time.load(Ordering::Acquire);
     let mut kinds: Vec<u32> = wanted.iter().flat_map(|(_, kinds)| kinds.iter().copied()).collect();
-    kinds.extend(by_time.then_some(kind::DRIVER));
+    if by_time {
+        // A runtime call and the driver call inside it leave one record, of the runtime's.
+        kinds.extend([kind::DRIVER, kind::RUNTIME]);
+    }
     let counts = lock(&SESSION).as_mut().map(|session| {
         session.kinds.clone_from(&kinds);
         if std::ptr::eq(session.counts, &IDLE) {
@@ -160,6 +163,7 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
     let mut state = lock(&STATE);
     state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
     state.missing = None;
+    state.tier = Some(if by_time { "time" } else { "callbacks" });
     state.why = if by_time { BY_TIME.into() } else { String::new() };
     state.library = engine.cupti.path.to_string_lossy().into_owned();
     state.version = engine.cupti.version_text();

@@ -127,6 +127,8 @@ pub struct State {
     pub missing: Option<&'static str>,
     /// Why it stands so, and what to do; empty when all is well.
     pub why: String,
+    /// How scopes are found: by `callbacks` or by `time`.
+    pub tier: Option<&'static str>,
     /// The libcupti in use.
     pub library: String,
     /// Its version.
@@ -150,6 +152,7 @@ impl State {
         standing: Standing::Off,
         missing: None,
         why: String::new(),
+        tier: None,
         library: String::new(),
         version: String::new(),
         driver: 0,
@@ -162,11 +165,6 @@ impl State {
     /// As JSON, with the numbers of `tally` and of the callbacks.
     pub fn json(&self, tally: &Tally, launched: &Launched) -> String {
         let kinds: Vec<String> = self.kinds.iter().map(|kind| (*kind).to_string()).collect();
-        let tier = match self.standing {
-            Standing::ByTime => Some("time"),
-            Standing::Capturing | Standing::Stopped => Some("callbacks"),
-            _ => None,
-        };
         let driver = match self.driver {
             0 => None,
             driver => Some(format!("CUDA {}.{}", driver / 1000, driver % 1000 / 10)),
@@ -176,7 +174,7 @@ impl State {
             .text("state", self.standing.word())
             .maybe_text("missing", self.missing)
             .text("why", &self.why)
-            .maybe_text("tier", tier)
+            .maybe_text("tier", self.tier)
             .text("library", &self.library)
             .text("version", &self.version)
             .maybe_text("driver", driver.as_deref())
