@@ -77,6 +77,9 @@ typedef struct hodo_options {
   uint64_t flush_interval_ms;
   // 1 keeps the run out of the environment of child processes.
   uint32_t keep_run_private;
+  // What is captured of the GPU: "auto", "off", "monitor", "trace" or "pc-sampling"; null for
+  // "auto".
+  const char *gpu;
 } hodo_options;
 
 // Records by kind.
@@ -310,6 +313,53 @@ uint32_t hodo_flush(uint64_t timeout_ms);
 
 // Stops recording: everything is written, scopes from now on are inert. Answers as `hodo_flush`.
 uint32_t hodo_shutdown(void);
+
+// Copies the state of the GPU's capture, a JSON object, NUL-terminated and cut to `size` bytes;
+// returns the bytes the whole text has, 0 when nothing records.
+//
+// `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
+size_t hodo_gpu_state(char *text, size_t size);
+
+// Opens a window of closer looking, which slows the program down until `hodo_gpu_window_end`.
+//
+// `kind` is "pc-sampling": where kernels stand and why. `mode` is "serialized" or null (kernels
+// run one after another, and every sample has its launch, so its scope) or "continuous" (they
+// overlap as usual, and all samples belong to the scope that is innermost here). `scope`, unless
+// null, is the name of the scopes whose work is to be kept. Waits for the work under way; not to
+// be called while a graph is being captured.
+//
+// Returns 0, or why there is no window: 1 GPU work is not captured, 2 there is no CUDA context
+// yet, 3 a window is open, 4 no such kind or mode, 5 profiling is not allowed, 6 CUPTI or the
+// driver refused; `hodo_gpu_window_reason` has the words.
+//
+// The texts are null or end in a NUL.
+uint32_t hodo_gpu_window_begin(const char *kind, const char *mode, const char *scope);
+
+// Ends the window: waits for the work in it and fetches the samples. Returns 1, or 0 when none
+// was open.
+uint32_t hodo_gpu_window_end(void);
+
+// Copies why the last window that was asked for was not opened, and what to do, NUL-terminated
+// and cut to `size` bytes; returns the bytes the whole text has, 0 when it was opened.
+//
+// `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
+size_t hodo_gpu_window_reason(char *text, size_t size);
+
+// Lets another tool have CUPTI until `hodo_gpu_resume`: what runs meanwhile is not captured, and
+// reports say so and why.
+//
+// `why` is null or ends in a NUL.
+void hodo_gpu_give_way(const char *why);
+
+// Captures again after `hodo_gpu_give_way`.
+void hodo_gpu_resume(void);
+
+// Says which forward scope the calling thread's launches are the gradient of, 0 for none: the id
+// of a scope of this process. Returns what was said before.
+uint64_t hodo_gpu_forward(uint64_t scope);
+
+// The CUDA driver calls this when it starts and `CUDA_INJECTION64_PATH` names this library.
+int InitializeInjection(void);
 
 // Begins a scope that belongs to no thread, under the calling thread's current one; it does not
 // become current itself.

@@ -19,7 +19,9 @@ mod graphs;
 mod launches;
 mod names;
 pub mod nvtx;
+mod pc;
 mod state;
+pub mod window;
 
 pub use ambient::set_forward;
 pub use arm::injected;
