@@ -210,7 +210,7 @@ def test_what_is_not_done_is_counted_and_said_once(tmp_path: Path) -> None:
         START
         + """
 import json
-with gpufl.session("x", profiling_engine=gpufl.ProfilingEngine.PcSampling,
+with gpufl.session("x", profiling_engine=gpufl.ProfilingEngine.PmSampling,
                    system_sample_rate_ms=50, backend_url="https://example.org", api_key="k"):
     gpufl.deep_window(1.0)
     gpufl.deep_window(1.0)
@@ -221,7 +221,7 @@ print(json.dumps(gpufl.health()["not_done"]))
 """,
     )
     assert json.loads(run.output) == {
-        "engine PcSampling": 1,
+        "engine PmSampling": 1,
         "system sampling": 1,
         "deep_window": 2,
         "upload_logs": 1,

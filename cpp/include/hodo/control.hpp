@@ -22,6 +22,7 @@ struct Options {
   std::uint64_t spool_bytes = 0;         // most that is kept on disk; 4 GiB
   std::chrono::milliseconds flush_interval{0};  // how long records may wait in memory; a second
   bool keep_run_private = false;         // child processes do not join the run
+  const char* gpu = nullptr;             // auto, off, monitor, trace or pc-sampling; auto
 };
 
 enum class Started {
@@ -49,6 +50,7 @@ inline Started init(const Options& options = {}) noexcept {
       options.spool_bytes,
       static_cast<std::uint64_t>(options.flush_interval.count()),
       options.keep_run_private ? 1u : 0u,
+      options.gpu,
   };
   return static_cast<Started>(detail::table()->init(&raw));
 }
@@ -80,6 +82,14 @@ inline Health health() noexcept {
   health.struct_size = sizeof health;
   detail::table()->get_health(&health);
   return health;
+}
+
+// The state of the GPU's capture as a JSON object: what is captured, or why not, and what was lost.
+inline std::string gpu_state() {
+  std::string text(detail::table()->gpu_state(nullptr, 0) + 1, '\0');
+  detail::table()->gpu_state(&text[0], text.size());
+  text.pop_back();
+  return text;
 }
 
 }  // namespace v1

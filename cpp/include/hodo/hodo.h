@@ -126,6 +126,8 @@ typedef struct hodo_health {
   char run[HODO_HEALTH_TEXT];
   // What does not work as it should, and why; empty when all is well.
   char degraded[HODO_HEALTH_TEXT];
+  // NVTX ranges that were popped or ended without having been opened, or could not be kept.
+  uint64_t nvtx_unmatched;
 } hodo_health;
 
 // An open scope, in memory that outlives the process. Its words stand where the record has them.
@@ -280,6 +282,8 @@ typedef struct hodo_api_table {
   void (*enter_new_scope)(void);
   // `hodo_leave_new_scope`
   void (*leave_new_scope)(void);
+  // `hodo_gpu_state`
+  size_t (*gpu_state)(char *text, size_t size);
 } hodo_api_table;
 
 // Takes one warning, of `length` bytes without a NUL. May be called on any thread, the recorder's
@@ -358,8 +362,12 @@ void hodo_gpu_resume(void);
 // of a scope of this process. Returns what was said before.
 uint64_t hodo_gpu_forward(uint64_t scope);
 
-// The CUDA driver calls this when it starts and `CUDA_INJECTION64_PATH` names this library.
-int InitializeInjection(void);
+// Begins to remember which scope each forward operation of torch runs in. False where this process
+// has no torch.
+bool hodo_gpu_watch_forward(bool on);
+
+// The scope that torch's autograd node with this number was made in; 0 when not known.
+uint64_t hodo_gpu_forward_of(uint64_t node);
 
 // Begins a scope that belongs to no thread, under the calling thread's current one; it does not
 // become current itself.

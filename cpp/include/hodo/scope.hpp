@@ -50,13 +50,13 @@ class Scope {
   }
 
   ~Scope() {
-    if (scope_.slot != nullptr) detail::close_scope(scope_, exceptions_);
+    if (scope_.slot != nullptr) detail::close_scope(scope_.slot, scope_.id, exceptions_);
   }
 
   // Closes it now.
   void end() noexcept {
     if (scope_.slot != nullptr) {
-      detail::close_scope(scope_, exceptions_);
+      detail::close_scope(scope_.slot, scope_.id, exceptions_);
       scope_ = hodo_scope{};
     }
   }

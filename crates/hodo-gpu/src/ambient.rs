@@ -70,6 +70,13 @@ fn thread() -> u32 {
     }
 }
 
+/// The thread that last launched inside a scope, or the caller's own state.
+#[cfg(feature = "record")]
+pub fn thread_of_scope() -> *mut Thread {
+    let ambient = AMBIENT.load(Ordering::Relaxed);
+    if ambient.is_null() { hodo_record::binding::thread() } else { ambient }
+}
+
 /// Says which forward scope this thread's launches are the gradient of, 0 for none; returns what
 /// was said before.
 pub fn set_forward(scope: u64) -> u64 {

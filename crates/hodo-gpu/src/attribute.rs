@@ -16,6 +16,12 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Forgets all calls and nodes: they belong to scopes that another recorder kept.
+    pub fn forget(&self) {
+        self.launches.forget();
+        self.graphs.forget();
+    }
+
     /// The work that `activity` describes; `name` is the string id of a kernel's name.
     pub fn work(&self, activity: &Activity, name: u32) -> Work {
         let launch = self.launches.find(activity.correlation, activity.start);

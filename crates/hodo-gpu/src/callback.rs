@@ -1,26 +1,28 @@
 //! What runs inside the program's CUDA calls: a few nanoseconds, no lock, no allocation.
 
-use crate::ambient;
 use crate::cupti::code::{Call, STATE_FATAL_ERROR, domain, resource};
 use crate::engine::{Engine, counts, engine};
 use crate::pc::contexts::IN_USE;
-use crate::window;
+use crate::{ambient, forward, window};
+use hodo_format::gpu::flag;
+#[cfg(feature = "record")]
+use hodo_format::record::SpanId;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 /// The part of CUPTI's `CUpti_CallbackData` that is looked at.
 #[repr(C)]
-struct CallData {
-    site: u32,
+pub struct CallData {
+    pub site: u32,
     function_name: *const c_void,
     parameters: *const c_void,
-    returned: *const c_int,
+    pub returned: *const c_int,
     symbol_name: *const c_void,
     context: *mut c_void,
     context_id: u32,
     correlation_data: *mut c_void,
-    correlation: u32,
+    pub correlation: u32,
 }
 
 /// CUPTI's `CUpti_ResourceData`, which leads to what its number is about.
@@ -79,7 +81,15 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
     let Some(counts) = counts() else { return };
     let Some(call) = engine.calls.get(number as usize).copied().flatten() else { return };
     if data.site == ENTER {
-        engine.memory.launches.put(data.correlation, ambient::launch(engine.clock.now()));
+        // Nodes are made by other calls too, which hodo does not listen to.
+        CAPTURED.set(false);
+        let launch = ambient::launch(engine.clock.now());
+        if call == Call::Kernel && launch.how == flag::BY_LAUNCH {
+            forward::launched(launch.span.0);
+        }
+        engine.memory.launches.put(data.correlation, launch);
+        #[cfg(feature = "record")]
+        crate::recording::called(number, data, Some(launch), launch.launched);
         counts.call(call);
         match call {
             Call::Kernel | Call::Graph => {
@@ -91,6 +101,8 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
         }
         return;
     }
+    #[cfg(feature = "record")]
+    crate::recording::called(number, data, None, engine.clock.now());
     let is_counted = matches!(call, Call::Kernel | Call::Copy | Call::Set);
     if CAPTURED.replace(false) && is_counted {
         let counter = if call == Call::Kernel { &counts.captured } else { &counts.captured_others };
@@ -139,11 +151,16 @@ unsafe fn graph_node(engine: &Engine, number: u32, data: &ResourceData) {
         match number {
             resource::GRAPH_NODE_CREATED => {
                 CAPTURED.set(true);
-                engine.memory.graphs.created(node, ambient::scope().0);
+                let scope = ambient::scope().0;
+                engine.memory.graphs.created(node, scope);
+                #[cfg(feature = "record")]
+                crate::recording::node(number, node, 0, scope);
             }
             resource::GRAPH_NODE_CLONED => {
                 if let Some(original) = id(graph.original_node) {
                     engine.memory.graphs.cloned(node, original);
+                    #[cfg(feature = "record")]
+                    crate::recording::node(number, node, original, SpanId::NONE);
                 }
             }
             _ => {}

@@ -6,7 +6,7 @@ use crate::cupti::code::{kind, result};
 use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
 use crate::state::{Launched, Standing, State, missing};
-use crate::{ambient, arm, window};
+use crate::{ambient, arm, forward, window};
 use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often CUPTI is asked for what is complete.
-const FLUSH_EVERY: Duration = Duration::from_millis(100);
+const FLUSH_EVERY: Duration = Duration::from_millis(50);
 /// How often a program that cannot be hooked is looked at, until it starts CUDA.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long a stop waits for kernels that are under way.
@@ -72,12 +72,27 @@ pub fn started(recording: Recording) {
 
 /// CUDA is starting, or was found running (`late`): takes hold of CUPTI.
 pub fn attach(late: bool) {
-    if FORKED.load(Ordering::Relaxed) || lock(&STATE).standing != Standing::Waiting {
+    if FORKED.load(Ordering::Relaxed) {
         return;
     }
+    if take_hold(late) {
+        serve(SERVED.load(Ordering::Acquire), false);
+    }
+}
+
+/// Attaches unless that was done or refused already. True when this call did it.
+fn take_hold(late: bool) -> bool {
+    static TAKING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = lock(&TAKING);
+    if lock(&STATE).standing != Standing::Waiting {
+        return false;
+    }
     match try_attach(late) {
-        Ok(()) => serve(SERVED.load(Ordering::Acquire), false),
-        Err(why) => unavailable(why),
+        Ok(()) => true,
+        Err(why) => {
+            unavailable(why);
+            false
+        }
     }
 }
 
@@ -94,6 +109,8 @@ fn unavailable((missing, why): Refusal) {
     write();
 }
 
+/// A kind of work by its word, and its records.
+type Wanted = (&'static str, &'static [u32]);
 /// One of [`missing`], and why in words.
 type Refusal = (&'static str, String);
 
@@ -108,11 +125,23 @@ fn try_attach(late: bool) -> Result<(), Refusal> {
         None => engine::make(open()?, clock),
     };
     engine.with_modules.store(level == Gpu::PcSampling, Ordering::Release);
+    let attached = attach_to(engine, &wanted, late);
+    if attached.is_err() {
+        // What cannot be used is left to tools that can.
+        engine::set_counts(None);
+        let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
+        engine.release(&kinds);
+        let _ = engine.unsubscribe();
+    }
+    attached.map_err(|problem| explain(&problem))
+}
+
+fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(), Problem> {
     if !engine.has_callbacks() {
-        let subscribed = engine.subscribe().map_err(|p| explain(&p))?;
+        let subscribed = engine.subscribe()?;
         engine.by_time.store(!subscribed, Ordering::Release);
     } else {
-        engine.listen(true).map_err(|p| explain(&p))?;
+        engine.listen(true)?;
     }
     let by_time = engine.by_time.load(Ordering::Acquire);
     let mut kinds: Vec<u32> = wanted.iter().flat_map(|(_, kinds)| kinds.iter().copied()).collect();
@@ -120,12 +149,17 @@ fn try_attach(late: bool) -> Result<(), Refusal> {
     let counts = lock(&SESSION).as_mut().map(|session| {
         session.kinds.clone_from(&kinds);
         if std::ptr::eq(session.counts, &IDLE) {
+            // Scopes of a recorder before this one have the same ids.
+            engine.memory.forget();
+            forward::forget();
             session.counts = Counts::make(&session.recording.folder);
         }
         session.counts
     });
     engine::set_counts(counts);
-    engine.capture(&kinds).map_err(|p| explain(&p))?;
+    engine.capture(&kinds)?;
+    #[cfg(feature = "record")]
+    crate::recording::attached(engine);
     let mut state = lock(&STATE);
     state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
     state.missing = None;
@@ -142,7 +176,7 @@ const BY_TIME: &str = "another tool holds CUPTI's callbacks: scopes are found by
                        launch, which costs a record a call";
 
 /// The kinds of work to capture: those of `HODO_GPU_KINDS`, else kernels, copies and sets.
-fn wanted_kinds() -> Vec<(&'static str, &'static [u32])> {
+fn wanted_kinds() -> Vec<Wanted> {
     const USUAL: usize = 3;
     let named = std::env::var("HODO_GPU_KINDS").unwrap_or_default();
     let is_named = |word: &str| named.split(',').any(|name| name.trim() == word);
@@ -170,6 +204,10 @@ fn explain(problem: &Problem) -> Refusal {
             "; this CUPTI does not fit the driver: HODO_CUPTI_PATH names another"
         }
         result::MULTIPLE_SUBSCRIBERS => "; another profiler is attached: run without it",
+        result::INSUFFICIENT_PRIVILEGES | result::VIRTUALIZED_PRIVILEGES => {
+            "; the driver lets administrators alone profile: run as one, or load its module with \
+             NVreg_RestrictProfilingToAdminUsers=0"
+        }
         result::NOT_COMPATIBLE => "; another tool uses CUPTI in a way that excludes this one",
         _ => "",
     };
@@ -200,11 +238,7 @@ fn serve(served: u32, looking: bool) {
 fn look(served: u32) -> bool {
     while SERVED.load(Ordering::Acquire) == served {
         if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
-            match try_attach(true) {
-                Ok(()) => return true,
-                Err(why) => unavailable(why),
-            }
-            return false;
+            return take_hold(true);
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -328,6 +362,7 @@ fn launched(counts: &Counts) -> Launched {
 /// Fetches and writes everything there is, waiting for kernels under way at most so long.
 fn drain(engine: &Engine, wait: Duration) {
     let began = Instant::now();
+    name_devices();
     loop {
         engine.flush(false);
         read(engine);
@@ -468,7 +503,5 @@ pub fn resume() {
     }
     let late = state.late;
     drop(state);
-    if let Err(why) = try_attach(late) {
-        unavailable(why);
-    }
+    take_hold(late);
 }

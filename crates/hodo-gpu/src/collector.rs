@@ -64,6 +64,8 @@ impl Collector {
     }
 
     fn read_one(&mut self, cupti: &Cupti, full: &Full, memory: &Memory, by_time: bool) {
+        #[cfg(feature = "record")]
+        crate::recording::buffer(cupti, full.bytes());
         for record in Walk::new(cupti, full.bytes()) {
             let Some(activity) = record.activity() else { continue };
             // SAFETY: the address comes from a record of CUPTI's, which keeps the name.
@@ -113,18 +115,19 @@ impl Collector {
     pub fn write(&mut self, state: impl FnOnce(&Tally) -> String) {
         self.finish_frame();
         self.tally.file_bytes = self.files.bytes();
+        let records = std::mem::take(&mut self.waiting);
+        // The state goes to the same file as the work it speaks of, or neither does.
+        let samples = std::mem::take(&mut self.waiting_samples);
+        self.tally.stored += records;
+        self.tally.samples += samples;
         state_frame(self.sequence, &state(&self.tally), &mut self.frames);
         self.sequence += 1;
-        let records = std::mem::take(&mut self.waiting);
-        let samples = std::mem::take(&mut self.waiting_samples);
         match self.files.append(&self.frames, records) {
-            Ok(()) => {
-                self.tally.stored += records;
-                self.tally.samples += samples;
-                self.tally.trouble.clear();
-            }
+            Ok(()) => self.tally.trouble.clear(),
             Err(error) => {
+                self.tally.stored -= records;
                 self.tally.lost += records;
+                self.tally.samples -= samples;
                 self.tally.samples_lost += samples;
                 self.tally.trouble = format!("cannot write GPU work: {error}");
             }

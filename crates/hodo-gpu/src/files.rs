@@ -61,11 +61,16 @@ impl Files {
 
     fn create(&mut self) -> Result<Growing, Error> {
         std::fs::create_dir_all(&self.recording.folder)?;
-        self.number += 1;
-        let path = self.recording.folder.join(format!("gpu-{:06}.hodo", self.number));
+        let number = self.number + 1;
+        let path = self.recording.folder.join(format!("gpu-{number:06}.hodo"));
         let file = File::create(&path)?;
         let mut growing = Growing { file, path, bytes: 0, records: 0 };
-        growing.append(&file_header(self.recording.process, self.number))?;
+        if let Err(error) = growing.append(&file_header(self.recording.process, number)) {
+            // On a full disk every attempt would leave one.
+            let _ = std::fs::remove_file(&growing.path);
+            return Err(error);
+        }
+        self.number = number;
         Ok(growing)
     }
 

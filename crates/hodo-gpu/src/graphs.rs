@@ -50,6 +50,11 @@ impl Graphs {
         self.lock().scopes.get(&node).copied().unwrap_or(SpanId::NONE)
     }
 
+    /// Forgets every node.
+    pub fn forget(&self) {
+        *self.lock() = Nodes::default();
+    }
+
     /// Nodes that were too many to remember.
     pub fn refused(&self) -> u64 {
         self.lock().refused

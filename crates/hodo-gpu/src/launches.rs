@@ -83,6 +83,13 @@ impl Launches {
         entry.call.store(call, Ordering::Release);
     }
 
+    /// Forgets every call.
+    pub fn forget(&self) {
+        // Only where there is one: pages that were never used stay so.
+        let used = self.0.iter().filter(|entry| entry.call.load(Ordering::Relaxed) != 0);
+        used.for_each(|entry| entry.call.store(0, Ordering::Relaxed));
+    }
+
     /// The call with this number, of work that began at `start`.
     pub fn find(&self, correlation: u32, start: u64) -> Launch {
         let entry = &self.0[correlation as usize % REMEMBERED];

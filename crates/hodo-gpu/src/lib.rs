@@ -15,17 +15,22 @@ mod counts;
 pub mod cupti;
 mod engine;
 mod files;
+pub mod fixture;
+mod forward;
 mod graphs;
 mod launches;
 mod names;
 pub mod nvtx;
 mod pc;
+#[cfg(feature = "record")]
+mod recording;
 mod state;
 pub mod window;
 
 pub use ambient::set_forward;
 pub use arm::injected;
 pub use capture::{give_way, resume};
+pub use forward::{look_away, scope_of, watch};
 pub use graphs::Graphs;
 pub use launches::{Launch, Launches};
 

@@ -91,6 +91,11 @@ pub unsafe fn is_inside(thread: *mut Thread, name: u32) -> bool {
     false
 }
 
+/// The interned string with this id; empty for an id that nobody was given.
+pub fn name(id: u32) -> &'static str {
+    crate::names::lock().texts().get(id as usize).copied().unwrap_or("")
+}
+
 /// The state of the GPU's capture as a JSON object; empty where the recorder has none.
 pub fn gpu_state() -> String {
     let Some(table) = table().filter(|table| table.size as usize >= size_of::<Table>()) else {

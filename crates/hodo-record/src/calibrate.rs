@@ -30,7 +30,7 @@ fn batch(thread: &mut Thread, units: &mut [Unit]) -> u64 {
     for _ in 0..BATCH {
         // SAFETY: the scrap state has one slot and room for a batch, and only this thread uses it.
         unsafe {
-            if let Some(opened) = Thread::open(thread, || span_head(0, 0), 0) {
+            if let Some(opened) = Thread::open(thread, span_head(0, 0), 0) {
                 Thread::close(thread, opened.slot);
             }
         }

@@ -4,7 +4,7 @@
 //! goes through the table of the copy that records.
 
 use crate::attr::{JSON, Raw, TEXT};
-use crate::rendezvous::{is_on, table};
+use crate::rendezvous::{is_on, is_surely_off, table};
 use crate::thread::{INERT, LAYOUT_VERSION, Opened, Thread, span_head};
 use hodo_format::arena::Slot;
 use hodo_format::record::{AttrsRecord, Head, Kind, MarkRecord, SpanId, Unit, code, flag};
@@ -55,12 +55,15 @@ impl Site {
     #[inline(always)]
     fn head(&self) -> u64 {
         let head = self.head.load(Ordering::Relaxed);
-        if head != 0 || !is_on() { head } else { self.intern() }
+        if head != 0 || is_surely_off() { head } else { self.intern() }
     }
 
     #[cold]
     #[inline(never)]
     fn intern(&self) -> u64 {
+        if !is_on() {
+            return 0;
+        }
         let head = span_head(intern(self.text), 0);
         self.head.store(head, Ordering::Relaxed);
         head
@@ -167,25 +170,29 @@ pub struct Scope {
 /// Opens a scope named at `site`.
 #[inline(always)]
 pub fn open_at(site: &Site, index: Option<i64>) -> Scope {
-    open_head(|| site.head(), index)
+    // First of all, before the thread's state is looked at: a program that never starts the recorder
+    // pays for two loads.
+    match site.head() {
+        0 => Scope::inert(),
+        head => open_head(head, index),
+    }
 }
 
 /// Opens a scope with [`flag`] bits and an index.
 #[inline(always)]
 pub fn open_with(name: u32, flags: u16, index: Option<i64>) -> Scope {
-    open_head(|| span_head(name, flags), index)
+    open_head(span_head(name, flags), index)
 }
 
-/// The name is looked at only while a recorder is on.
 #[inline(always)]
-fn open_head(head: impl Fn() -> u64, index: Option<i64>) -> Scope {
+fn open_head(head: u64, index: Option<i64>) -> Scope {
     let has_index = if index.is_some() { u64::from(flag::HAS_INDEX) << 16 } else { 0 };
-    let index = index.unwrap_or(0);
+    let (head, index) = (head | has_index, index.unwrap_or(0));
     // SAFETY: the state is the calling thread's own.
-    let opened = match unsafe { Thread::open(THREAD.get(), || head() | has_index, index) } {
+    let opened = match unsafe { Thread::open(THREAD.get(), head, index) } {
         Some(opened) => opened,
-        None if is_on() => open_slowly(head() | has_index, index),
-        None => Opened::INERT,
+        None if is_surely_off() => Opened::INERT,
+        None => open_slowly(head, index),
     };
     Scope { opened, not_send: PhantomData }
 }
@@ -193,7 +200,7 @@ fn open_head(head: impl Fn() -> u64, index: Option<i64>) -> Scope {
 #[cold]
 #[inline(never)]
 fn open_slowly(head: u64, index: i64) -> Opened {
-    let Some(table) = table() else { return Opened::INERT };
+    let Some(table) = table().filter(|_| is_on()) else { return Opened::INERT };
     let opened = (table.open)(head, index);
     if opened.slot != INERT {
         remember((table.thread)(LAYOUT_VERSION));

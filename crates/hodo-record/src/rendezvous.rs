@@ -18,59 +18,81 @@ const PAGE_BYTES: usize = 4096;
 #[repr(C)]
 pub struct Page {
     magic: AtomicU64,
-    /// Non-zero while a recorder is on.
+    /// Non-zero while a recorder is on: [`ON`].
     pub on: AtomicU32,
     reserved: u32,
     /// The recording copy's table; null until one starts.
     pub table: AtomicPtr<Table>,
 }
 
-static PAGE: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
+impl Page {
+    const fn new(magic: u64, on: u32) -> Page {
+        Page {
+            magic: AtomicU64::new(magic),
+            on: AtomicU32::new(on),
+            reserved: 0,
+            table: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+}
+
+const ON: u32 = 1;
+
+/// Stands for the page until this copy has looked for it: neither off nor [`ON`], so that whoever
+/// asks looks.
+static NOT_MET: Page = Page::new(0, u32::MAX);
+/// The page of a copy that could not map one: no other copy finds it.
+static ALONE: Page = Page::new(MAGIC, 0);
+static PAGE: AtomicPtr<Page> = AtomicPtr::new((&raw const NOT_MET).cast_mut());
 
 /// The table of the copy that records, if one has started.
 #[inline(always)]
 pub fn table() -> Option<&'static Table> {
-    let page = page();
-    if page.is_null() {
-        return None;
-    }
-    // SAFETY: the page is never unmapped; a table is a static of a library that stays.
-    unsafe { (*page).table.load(Ordering::Acquire).as_ref() }
+    // SAFETY: a table is a static of a library that stays.
+    unsafe { page().table.load(Ordering::Acquire).as_ref() }
 }
 
 /// Whether a recorder is on in this process.
 #[inline(always)]
 pub fn is_on() -> bool {
-    let page = page();
-    // SAFETY: the page is never unmapped.
-    !page.is_null() && unsafe { (*page).on.load(Ordering::Relaxed) != 0 }
+    let on = known().on.load(Ordering::Relaxed);
+    on == ON || (on != 0 && page_is_on())
+}
+
+#[cold]
+#[inline(never)]
+fn page_is_on() -> bool {
+    page().on.load(Ordering::Relaxed) != 0
+}
+
+/// Whether no recorder is on, as far as can be told without looking for the page.
+#[inline(always)]
+pub(crate) fn is_surely_off() -> bool {
+    known().on.load(Ordering::Relaxed) == 0
 }
 
 /// Where it stands whether a recorder is on in this process: non-zero while one is.
 pub fn on_word() -> *const AtomicU32 {
-    static NEVER: AtomicU32 = AtomicU32::new(0);
-    let page = page();
-    // SAFETY: the page is never unmapped.
-    if page.is_null() { &NEVER } else { unsafe { &raw const (*page).on } }
+    &raw const page().on
 }
 
 #[inline(always)]
-fn page() -> *mut Page {
-    let page = PAGE.load(Ordering::Acquire);
-    if page.is_null() { meet() } else { page }
+fn known() -> &'static Page {
+    // SAFETY: never null; statics, and mappings that stay.
+    unsafe { &*PAGE.load(Ordering::Acquire) }
+}
+
+#[inline(always)]
+fn page() -> &'static Page {
+    let page = known();
+    if std::ptr::eq(page, &raw const NOT_MET) { meet() } else { page }
 }
 
 /// Publishes this copy's table; false when another copy was first.
 pub fn publish(table: &'static Table) -> bool {
-    let page = page();
-    if page.is_null() {
-        return true;
-    }
     let own = std::ptr::from_ref(table).cast_mut();
-    // SAFETY: the page is never unmapped.
-    let place = unsafe { &(*page).table };
-    let relaxed = Ordering::AcqRel;
-    match place.compare_exchange(std::ptr::null_mut(), own, relaxed, Ordering::Acquire) {
+    let (none, relaxed) = (std::ptr::null_mut(), Ordering::AcqRel);
+    match page().table.compare_exchange(none, own, relaxed, Ordering::Acquire) {
         Ok(_) => true,
         Err(first) => first == own,
     }
@@ -78,44 +100,40 @@ pub fn publish(table: &'static Table) -> bool {
 
 /// Says whether a recorder is on.
 pub fn set_on(on: bool) {
-    let page = page();
-    if !page.is_null() {
-        // SAFETY: the page is never unmapped.
-        unsafe { (*page).on.store(on.into(), Ordering::Release) };
-    }
+    page().on.store(if on { ON } else { 0 }, Ordering::Release);
 }
 
 /// Finds the page of an earlier copy, or makes it.
 #[cold]
-fn meet() -> *mut Page {
+fn meet() -> &'static Page {
     static MEETING: Mutex<()> = Mutex::new(());
     let _in_this_copy = crate::lock(&MEETING);
-    let known = PAGE.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
+    if !std::ptr::eq(known(), &raw const NOT_MET) {
+        return known();
     }
     let _among_copies = ProcessLock::take();
-    let page = find().unwrap_or_else(make);
-    PAGE.store(page, Ordering::Release);
+    let page = find().or_else(make).unwrap_or(&ALONE);
+    PAGE.store(std::ptr::from_ref(page).cast_mut(), Ordering::Release);
     page
 }
 
-fn find() -> Option<*mut Page> {
+fn find() -> Option<&'static Page> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let name = format!("/memfd:{}", NAME.to_string_lossy());
     let line = maps.lines().find(|line| line.contains(&name))?;
     let address = usize::from_str_radix(line.split('-').next()?, 16).ok()?;
-    let page = address as *mut Page;
-    // SAFETY: the mapping has our name and is readable; the magic tells whether it is what it says.
-    let ours = unsafe { (*page).magic.load(Ordering::Acquire) } == MAGIC;
-    ours.then_some(page)
+    // SAFETY: the mapping has our name, is readable and stays; the magic tells whether it is what
+    // it says.
+    let page = unsafe { &*(address as *const Page) };
+    (page.magic.load(Ordering::Acquire) == MAGIC).then_some(page)
 }
 
 /// Maps a new page; a private one, so that a forked child has its own. Without a name, and so
 /// unknown to other copies, where a limit on file sizes would bring a signal upon the host.
-fn make() -> *mut Page {
+fn make() -> Option<&'static Page> {
     let limited = crate::arena::file_size_limit().is_some_and(|limit| limit < PAGE_BYTES as u64);
-    // SAFETY: plain calls; the descriptor is closed when it goes out of scope.
+    // SAFETY: plain calls; the descriptor is closed when it goes out of scope. A page of zeroes is
+    // a valid one, and is never unmapped.
     unsafe {
         let fd = if limited { -1 } else { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
         let (fd, flags) = if fd < 0 {
@@ -128,11 +146,11 @@ fn make() -> *mut Page {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let page = libc::mmap(std::ptr::null_mut(), PAGE_BYTES, protection, flags, raw, 0);
         if page == libc::MAP_FAILED {
-            return std::ptr::null_mut();
+            return None;
         }
-        let page = page.cast::<Page>();
-        (*page).magic.store(MAGIC, Ordering::Release);
-        page
+        let page = &*page.cast::<Page>();
+        page.magic.store(MAGIC, Ordering::Release);
+        Some(page)
     }
 }
 

@@ -143,16 +143,12 @@ impl Thread {
         }
     }
 
-    /// Opens a scope, unless something unusual has to be done first; only then asks for its head.
+    /// Opens a scope, unless something unusual has to be done first.
     ///
     /// # Safety
     /// `this` is the calling thread's state or [`Thread::NONE`], and nothing else of it is running.
     #[inline(always)]
-    pub unsafe fn open(
-        this: *mut Thread,
-        head: impl FnOnce() -> u64,
-        index: i64,
-    ) -> Option<Opened> {
+    pub unsafe fn open(this: *mut Thread, head: u64, index: i64) -> Option<Opened> {
         // SAFETY: by the contract this thread alone uses the state; a free slot means that the
         // pointers in it are set, and slots point at each other or at the root.
         unsafe {
@@ -160,7 +156,6 @@ impl Thread {
             if slot.is_null() || (*this).fast.load(Ordering::Relaxed) == 0 {
                 return None;
             }
-            let head = head();
             let parent = (*this).current;
             let id = (*this).next_id;
             (*this).free = (*slot).up;

@@ -6,7 +6,7 @@ use crate::layout::{HODO_LAYOUT, ThreadState};
 use crate::options::Options;
 use crate::scope::Scope;
 use crate::value::Value;
-use crate::{control, handle, scope};
+use crate::{control, gpu, handle, scope};
 use std::ffi::c_char;
 
 /// Version of `hodo_api_table`: functions are only ever added at its end.
@@ -79,6 +79,8 @@ pub struct Api {
     pub enter_new_scope: extern "C" fn(),
     /// `hodo_leave_new_scope`
     pub leave_new_scope: extern "C" fn(),
+    /// `hodo_gpu_state`
+    pub gpu_state: unsafe extern "C" fn(text: *mut c_char, size: usize) -> usize,
 }
 
 /// The table; null for a version that this library does not have.
@@ -122,5 +124,6 @@ fn table() -> Api {
         current_scope_id: scope::hodo_current_scope_id,
         enter_new_scope: scope::hodo_enter_new_scope,
         leave_new_scope: scope::hodo_leave_new_scope,
+        gpu_state: gpu::hodo_gpu_state,
     }
 }

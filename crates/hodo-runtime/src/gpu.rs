@@ -1,7 +1,7 @@
 //! The capture of GPU work.
 
 use crate::guarded;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char};
 
 /// Copies the state of the GPU's capture, a JSON object, NUL-terminated and cut to `size` bytes;
 /// returns the bytes the whole text has, 0 when nothing records.
@@ -119,13 +119,21 @@ pub extern "C" fn hodo_gpu_forward(scope: u64) -> u64 {
     guarded(0, || hodo_gpu::set_forward(scope))
 }
 
-/// The CUDA driver calls this when it starts and `CUDA_INJECTION64_PATH` names this library.
-#[allow(non_snake_case, reason = "the driver's name for it")]
+/// Begins to remember which scope each forward operation of torch runs in. False where this process
+/// has no torch.
 #[unsafe(no_mangle)]
-pub extern "C" fn InitializeInjection() -> c_int {
-    guarded((), || {
-        hodo_gpu::install();
-        hodo_gpu::injected();
-    });
-    1
+pub extern "C" fn hodo_gpu_watch_forward(on: bool) -> bool {
+    guarded(false, || match on {
+        true => hodo_gpu::watch(),
+        false => {
+            hodo_gpu::look_away();
+            true
+        }
+    })
+}
+
+/// The scope that torch's autograd node with this number was made in; 0 when not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn hodo_gpu_forward_of(node: u64) -> u64 {
+    guarded(0, || hodo_gpu::scope_of(node))
 }

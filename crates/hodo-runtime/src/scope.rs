@@ -99,7 +99,7 @@ pub unsafe extern "C" fn hodo_open(thread: *mut *mut ThreadState, head: u64, ind
     // SAFETY: by the contract the state is the calling thread's own.
     unsafe {
         let state = state(thread);
-        let opened = if state.is_null() { None } else { Thread::open(state, || head, index) };
+        let opened = if state.is_null() { None } else { Thread::open(state, head, index) };
         match opened {
             Some(opened) => opened.into(),
             None => open_slowly(thread, head, index),

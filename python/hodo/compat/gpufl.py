@@ -145,6 +145,7 @@ def init(
         options.app_name,
         None if os.environ.get("HODO_DIR") else folder,
         max_depth=_MAX_DEPTH,
+        gpu=_LEVELS.get(_engine(options), "trace"),
     )
     return state in ("on", "degraded")
 
@@ -155,9 +156,9 @@ def _switched_off() -> bool:
 
 
 def _count_not_done(options: InitOptions, analysis_id: str | None) -> None:
-    engine = os.environ.get("GPUFL_PROFILING_ENGINE") or _name(options.profiling_engine)
-    if engine != ProfilingEngine.Monitor.name:
-        _not_done.add(f"engine {engine}", "this version records scopes, no GPU work")
+    engine = _engine(options)
+    if engine not in _LEVELS:
+        _not_done.add(f"engine {engine}", "kernels are traced, counters are not read")
     if options.continuous_system_sampling or options.system_sample_rate_ms:
         _not_done.add("system sampling", "this version takes no readings of the machine")
     if options.config_file or os.environ.get("GPUFL_CONFIG_FILE"):
@@ -166,6 +167,19 @@ def _count_not_done(options: InitOptions, analysis_id: str | None) -> None:
         _not_done.add("enable_stack_trace", "scopes are recorded without stacks")
     if analysis_id is not None or os.environ.get("GPUFL_ANALYSIS_ID"):
         _not_done.add("analysis_id", "runs are not merged into groups")
+
+
+# What hodo captures for an engine; the others read counters, which hodo does not.
+_LEVELS = {
+    ProfilingEngine.Monitor.name: "monitor",
+    ProfilingEngine.Trace.name: "trace",
+    ProfilingEngine.PcSampling.name: "pc-sampling",
+    ProfilingEngine.Deep.name: "pc-sampling",
+}
+
+
+def _engine(options: InitOptions) -> str:
+    return os.environ.get("GPUFL_PROFILING_ENGINE") or _name(options.profiling_engine)
 
 
 def _name(value: object) -> str:

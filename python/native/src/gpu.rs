@@ -29,12 +29,29 @@ pub fn gpu_resume(py: Python<'_>) {
     }
 }
 
-/// Says which forward scope the calling thread's launches are the gradient of, 0 for none; returns
-/// what was said before.
+/// Begins or ends remembering which scope each forward operation of torch runs in; whether it can.
 #[pyfunction]
-pub fn gpu_forward(scope: u64) -> u64 {
+pub fn gpu_watch_forward(on: bool) -> bool {
     // SAFETY: a plain call.
-    runtime::loaded().map_or(0, |runtime| unsafe { (runtime.gpu_forward)(scope) })
+    runtime::loaded().is_some_and(|runtime| unsafe { (runtime.gpu_watch_forward)(on) })
+}
+
+/// The scope that torch's autograd node with this number was made in; 0 when not known.
+#[pyfunction]
+pub fn gpu_forward_of(node: u64) -> u64 {
+    // SAFETY: a plain call.
+    runtime::loaded().map_or(0, |runtime| unsafe { (runtime.gpu_forward_of)(node) })
+}
+
+/// The calling thread's launches are, from now on, the gradient of what ran in `scope`; 0 for
+/// nothing. What else is passed, as to a hook, is not looked at.
+#[pyfunction]
+#[pyo3(signature = (scope, *_ignored))]
+pub fn gpu_forward(scope: u64, _ignored: &Bound<'_, pyo3::types::PyTuple>) {
+    if let Some(runtime) = runtime::loaded() {
+        // SAFETY: a plain call.
+        unsafe { (runtime.gpu_forward)(scope) };
+    }
 }
 
 /// Opens a window of closer looking; says why not, nothing when it is open.

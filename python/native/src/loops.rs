@@ -360,7 +360,7 @@ unsafe fn turn_slowly(before: Opened, head: u64, index: i64, wait: u64) -> [Open
         let mut before = before;
         close(&mut before);
         let thread = here::to_change();
-        let open = |head, index| match Thread::open(thread, || head, index) {
+        let open = |head, index| match Thread::open(thread, head, index) {
             Some(opened) => opened,
             None => record::open(thread, head, index).0,
         };

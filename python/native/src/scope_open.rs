@@ -58,7 +58,7 @@ pub unsafe fn enter(scope: *mut Scope) {
         let thread = here::to_change();
         let head = (*scope).head | u64::from((*scope).flags) << 16;
         let index = (*scope).index;
-        let Some(opened) = Thread::open(thread, || head, index) else {
+        let Some(opened) = Thread::open(thread, head, index) else {
             enter_slowly(scope, thread, head);
             return;
         };

@@ -85,6 +85,19 @@ inline bool is_disabled() {
   return word == "1" || word == "true" || word == "yes" || word == "on";
 }
 
+// What hodo captures of the GPU for an engine; the counters of the last ones are not read.
+inline const char* level(ProfilingEngine engine) {
+  switch (engine) {
+    case ProfilingEngine::Monitor:
+      return "monitor";
+    case ProfilingEngine::PcSampling:
+    case ProfilingEngine::Deep:
+      return "pc-sampling";
+    default:
+      return "trace";
+  }
+}
+
 }  // namespace detail
 
 // Starts recording; a session that is running is shut down first. False when nothing is recorded.
@@ -96,6 +109,7 @@ inline bool init(const InitOptions& options) {
   ours.disabled = !options.enabled || detail::is_disabled();
   // GPUFlight's scopes nest as deep as they like.
   ours.max_depth = 1000000;
+  ours.gpu = detail::level(options.profiling_engine);
   return hodo::init(ours) != hodo::Started::off;
 }
 

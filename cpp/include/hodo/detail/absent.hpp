@@ -69,6 +69,7 @@ inline constexpr hodo_api_table absent = {
     []() -> std::uint64_t { return 1 + contexts_entered; },
     []() { ++contexts_entered; },
     []() { contexts_entered -= contexts_entered == 0 ? 0 : 1; },
+    [](char*, std::size_t) -> std::size_t { return 0; },
 };
 
 }  // namespace detail

@@ -24,7 +24,7 @@ class Site {
 };
 
 inline hodo_scope open_scope(std::uint64_t, std::int64_t) noexcept { return {}; }
-inline void close_scope(hodo_scope, int) noexcept {}
+inline void close_scope(hodo_slot*, std::uint64_t, int) noexcept {}
 inline void set_values(hodo_scope, const hodo_value*, std::size_t) noexcept {}
 inline void make_mark(const hodo_value&, bool) noexcept {}
 constexpr int exceptions_in_flight() noexcept { return 0; }

@@ -70,6 +70,9 @@ inline int exceptions_in_flight() noexcept { return static_cast<int>(*own.except
 
 #if HODO_INLINE_SCOPES
 
+// Keeps what is rare out of the way of what is not.
+constexpr bool rarely(bool condition) noexcept { return __builtin_expect(condition, 0) != 0; }
+
 // Words that others read or write meanwhile.
 template <class Word>
 Word read_shared(const Word& word) noexcept {
@@ -82,14 +85,22 @@ void publish(Word& word, Word value) noexcept {
   reinterpret_cast<std::atomic<Word>&>(word).store(value, std::memory_order_release);
 }
 
-inline bool cpu_holds(const hodo_thread& thread, std::uint64_t now) noexcept {
-  return read_shared(*thread.watch) == thread.armed && now < thread.until;
+inline bool cpu_is_stale(const hodo_thread& thread, std::uint64_t now) noexcept {
+  return rarely(read_shared(*thread.watch) != thread.armed) || rarely(now >= thread.until);
+}
+
+// Adds one to a word that only this thread writes, with release order: on x86-64 every store has it,
+// and one instruction does it all.
+inline void publish_one_more(std::uint32_t& word) noexcept {
+  asm volatile("incl %0" : "+m"(word) : : "memory");
 }
 
 inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   hodo_thread* const thread = own.inlined;
   hodo_slot* const slot = thread->free;
-  if (slot == nullptr || read_shared(thread->fast) == 0) return open_by_call(head, index);
+  if (rarely(slot == nullptr) || rarely(read_shared(thread->fast) == 0)) {
+    return open_by_call(head, index);
+  }
   hodo_slot* const parent = thread->current;
   const std::uint64_t id = thread->next_id;
   thread->free = slot->up;
@@ -102,34 +113,37 @@ inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   slot->overhead = 0;
   const std::uint64_t now = __rdtsc();
   slot->start = now;
-  slot->cpu = cpu_holds(*thread, now) ? now + thread->offset : table()->resync(thread, now);
+  slot->cpu = cpu_is_stale(*thread, now) ? table()->resync(thread, now) : now + thread->offset;
   publish(slot->id, id);
   return {slot, id};
 }
 
-// Out of line: a scope's place in the program then holds the opening and a call.
-[[gnu::noinline]] inline void close_scope(hodo_scope scope, int exceptions) noexcept {
+// Out of line: a scope's place in the program then holds the opening and a call. The parts of the
+// scope by themselves: as one they would go through the stack.
+[[gnu::noinline]] inline void close_scope(hodo_slot* slot, std::uint64_t id,
+                                          int exceptions) noexcept {
   hodo_thread* const thread = own.inlined;
-  hodo_slot* const slot = scope.slot;
-  const bool failed = exceptions_in_flight() > exceptions;
-  if (thread == nullptr || thread->current != slot || slot->id != scope.id || failed) {
-    return close_by_call(scope, failed);
+  if (rarely(exceptions_in_flight() > exceptions)) return close_by_call({slot, id}, true);
+  std::uint64_t* const record = thread->cursor;
+  if (rarely(thread->current != slot) || rarely(slot->id != id) ||
+      rarely(record == thread->end)) {
+    return close_by_call({slot, id}, false);
   }
   const std::uint64_t now = __rdtsc();
-  std::uint64_t* const record = thread->cursor;
-  if (record == thread->end || !cpu_holds(*thread, now)) return close_by_call(scope, false);
+  if (cpu_is_stale(*thread, now)) return close_by_call({slot, id}, false);
+  const std::uint64_t overhead = slot->overhead;
   record[0] = slot->head;
-  record[1] = slot->id;
+  record[1] = id;
   record[2] = slot->parent;
   record[3] = slot->start;
   record[4] = now;
   record[5] = now + thread->offset - slot->cpu;
   record[6] = static_cast<std::uint64_t>(slot->index);
-  record[7] = slot->overhead;
+  record[7] = overhead;
   thread->cursor = record + 8;
-  publish(*thread->published, *thread->published + 1);
+  publish_one_more(*thread->published);
   hodo_slot* const parent = slot->up;
-  parent->overhead += slot->overhead + read_shared(thread->scope_cost);
+  parent->overhead += overhead + read_shared(thread->scope_cost);
   thread->current = parent;
   publish(slot->id, std::uint64_t{0});
   slot->up = thread->free;
@@ -142,8 +156,8 @@ inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   return open_by_call(head, index);
 }
 
-inline void close_scope(hodo_scope scope, int exceptions) noexcept {
-  close_by_call(scope, exceptions_in_flight() > exceptions);
+inline void close_scope(hodo_slot* slot, std::uint64_t id, int exceptions) noexcept {
+  close_by_call({slot, id}, exceptions_in_flight() > exceptions);
 }
 
 #endif  // HODO_INLINE_SCOPES

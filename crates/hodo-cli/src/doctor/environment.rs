@@ -19,13 +19,16 @@ enum Takes {
 }
 
 /// Variables the recorder and this program read.
-const VARIABLES: [(&str, Takes); 11] = [
+const VARIABLES: [(&str, Takes); 14] = [
     ("HODO", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
     ("HODO_APP", Takes::Text),
     ("HODO_CLOCK", Takes::Words(&["auto", "counter", "monotonic"])),
     ("HODO_CPU", Takes::Words(&["auto", "rseq", "perf", "syscall", "off"])),
     ("HODO_DIR", Takes::Text),
     ("HODO_FLUSH", Takes::Number("a whole number of milliseconds, such as 1000")),
+    ("HODO_GPU", Takes::Words(&["auto", "trace", "monitor", "off"])),
+    ("HODO_INJECT", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
+    ("HODO_LIBRARY", Takes::Text),
     ("HODO_MAX_DEPTH", Takes::Number("a whole number, such as 64")),
     ("HODO_MEMORY", Takes::Number("bytes, such as 64M")),
     ("HODO_PARENT", Takes::Id),

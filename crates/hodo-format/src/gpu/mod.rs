@@ -6,12 +6,14 @@
 mod decode;
 mod encode;
 mod frames;
+mod live;
 mod shape;
 
 pub(crate) use decode::Rows;
 pub use encode::Encoder;
 pub(crate) use frames::samples;
 pub use frames::{samples_frame, state_frame};
+pub use live::Live;
 
 use crate::record::SpanId;
 

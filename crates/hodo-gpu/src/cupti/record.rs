@@ -272,6 +272,11 @@ impl<'a> Walk<'a> {
     pub fn new(cupti: &'a Cupti, bytes: &'a [u8]) -> Walk<'a> {
         Walk { cupti, bytes, record: std::ptr::null_mut() }
     }
+
+    /// Where the last record begins in the buffer.
+    pub fn offset(&self) -> usize {
+        (self.record as usize).saturating_sub(self.bytes.as_ptr() as usize)
+    }
 }
 
 impl<'a> Iterator for Walk<'a> {

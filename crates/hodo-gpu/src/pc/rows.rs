@@ -29,7 +29,7 @@ pub struct Key {
 pub struct Row {
     /// How often.
     pub samples: u64,
-    /// The launch, if it was one; 0 for several or not known.
+    /// The launch, the first of several; 0 when not known.
     pub correlation: u32,
 }
 
@@ -79,7 +79,7 @@ impl Rows {
             self.outside += counted;
             return;
         }
-        let span = self.span(correlation, counted, whose);
+        let (span, correlation) = self.span(correlation, counted, whose);
         // SAFETY: the address comes from CUPTI, which keeps the name.
         let kernel = unsafe { self.names.id(seen.name) };
         if seen.name != 0 {
@@ -91,26 +91,28 @@ impl Rows {
         self.keep(Key { instruction, stall, span }, samples, correlation);
     }
 
-    fn span(&mut self, correlation: u32, counted: u64, whose: &Whose<'_>) -> SpanId {
+    /// Counts a launch's samples; gives its scope, and the launch if it is known.
+    fn span(&mut self, correlation: u32, counted: u64, whose: &Whose<'_>) -> (SpanId, u32) {
         self.samples += counted;
-        let span = match (correlation, whose.launches) {
-            (0, _) => whose.otherwise,
-            (_, None) => SpanId::NONE,
+        if correlation != 0 {
+            self.launches.insert(correlation);
+        }
+        let (span, known) = match (correlation, whose.launches) {
+            (0, _) => (whose.otherwise, true),
+            (_, None) => (SpanId::NONE, false),
             (correlation, Some(launches)) => {
-                self.launches.insert(correlation);
                 let launch = launches.find(correlation, 0);
-                self.unknown += if launch.how == flag::UNKNOWN { counted } else { 0 };
-                launch.span
+                (launch.span, launch.how != flag::UNKNOWN)
             }
         };
+        self.unknown += if known { 0 } else { counted };
         self.in_scope += if span == SpanId::NONE { 0 } else { counted };
-        span
+        (span, if known { correlation } else { 0 })
     }
 
     fn keep(&mut self, key: Key, samples: u64, correlation: u32) {
         if let Some(row) = self.rows.get_mut(&key) {
             row.samples += samples;
-            row.correlation = if row.correlation == correlation { correlation } else { 0 };
         } else if self.rows.len() < MOST_ROWS {
             self.rows.insert(key, Row { samples, correlation });
         } else {

@@ -214,6 +214,13 @@ impl WorkRows {
         })
     }
 
+    /// Says which scope a piece of work belongs to, and how that is known.
+    pub(crate) fn set_scope(&mut self, row: WorkRow, scope: SpanId, how: u16) {
+        let flags = &mut self.flags[row as usize];
+        *flags = *flags & !flag::SCOPE | how;
+        self.span[row as usize] = scope;
+    }
+
     /// Whether it was taken; work past the last possible row is not.
     pub(crate) fn push(&mut self, work: &Work) -> bool {
         let row = self.len();
