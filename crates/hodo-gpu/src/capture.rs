@@ -6,9 +6,11 @@ use crate::cupti::code::{kind, result};
 use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
 use crate::state::{Launched, Standing, State, missing};
-use crate::{ambient, arm, forward};
+use crate::{ambient, arm, forward, window};
+use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -113,8 +115,8 @@ type Wanted = (&'static str, &'static [u32]);
 type Refusal = (&'static str, String);
 
 fn try_attach(late: bool) -> Result<(), Refusal> {
-    let Some((clock, wanted)) =
-        lock(&SESSION).as_ref().map(|s| (s.recording.clock, wanted_kinds()))
+    let Some((clock, level, wanted)) =
+        lock(&SESSION).as_ref().map(|s| (s.recording.clock, s.recording.gpu, wanted_kinds()))
     else {
         return Err((missing::FAILED, "the recorder has stopped".into()));
     };
@@ -122,6 +124,7 @@ fn try_attach(late: bool) -> Result<(), Refusal> {
         Some(engine) => engine,
         None => engine::make(open()?, clock),
     };
+    engine.with_modules.store(level == Gpu::PcSampling, Ordering::Release);
     let attached = attach_to(engine, &wanted, late);
     if attached.is_err() {
         // What cannot be used is left to tools that can.
@@ -258,9 +261,55 @@ fn round() {
         return;
     }
     name_devices();
+    window::fetch_often(engine);
     engine.flush(false);
     read(engine);
+    window::write_waiting(engine, window::LINES_TAKE);
     write_if_any();
+}
+
+/// What a window of sampling needs; none while nothing is captured, and why.
+pub fn ready() -> Result<(&'static Engine, &'static Counts), String> {
+    if FORKED.load(Ordering::Relaxed) {
+        return Err("CUDA does not survive a fork".into());
+    }
+    let state = lock(&STATE).clone();
+    if !matches!(state.standing, Standing::Capturing | Standing::ByTime) {
+        let state_of = format!("the capture of the GPU is {}", state.standing.word());
+        let why =
+            if state.why.is_empty() { state_of } else { format!("{state_of}: {}", state.why) };
+        return Err(why);
+    }
+    let counts = lock(&SESSION).as_ref().map(|session| session.counts);
+    engine().zip(counts).ok_or_else(|| "the recorder has stopped".into())
+}
+
+/// Whether this is a forked child, where nothing of the GPU may be touched.
+pub fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Fetches records, waiting for those of kernels under way at most so long.
+pub fn settle(engine: &Engine, wait: Duration) {
+    drain(engine, wait);
+}
+
+/// Some or all kernels of a stretch have no record, and why.
+pub fn gap(start: u64, end: u64, why: String) {
+    lock(&STATE).gaps.push((start, end, why));
+}
+
+/// Takes samples and writes them.
+pub fn keep_samples(samples: &[Sample]) {
+    if let Some(session) = lock(&SESSION).as_mut() {
+        session.collector.samples(samples);
+    }
+    write();
+}
+
+/// The process's folder in the run; none when no recorder is on.
+pub fn folder() -> Option<PathBuf> {
+    lock(&SESSION).as_ref().map(|session| session.recording.folder.clone())
 }
 
 /// Asks the driver for the devices, once CUDA is up.
@@ -288,10 +337,15 @@ fn write_if_any() {
     }
 }
 
+/// The state as it is now.
+fn current() -> State {
+    State { sampling: window::json(), ..lock(&STATE).clone() }
+}
+
 /// Writes what was read, and the state.
-fn write() {
+pub fn write() {
     let dropped = engine().map_or(0, Engine::dropped);
-    let state = lock(&STATE).clone();
+    let state = current();
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.tally.dropped += dropped;
         session.collector.counted_by(session.counts);
@@ -332,6 +386,7 @@ pub fn flush(timeout: Duration) {
     }
     if let Some(engine) = engine() {
         drain(engine, timeout.min(STOP_WAITS));
+        window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     write_if_any();
 }
@@ -342,6 +397,7 @@ pub fn stopping() {
         return;
     }
     arm::disarm();
+    window::end();
     SERVED.fetch_add(1, Ordering::AcqRel);
     let standing = lock(&STATE).standing.clone();
     if let Some(engine) = engine() {
@@ -355,12 +411,14 @@ pub fn stopping() {
         engine::set_counts(None);
         engine.buffers.ring();
         read(engine);
+        window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
         lock(&STATE).standing = Standing::Stopped;
     }
     write_last();
     *lock(&SESSION) = None;
+    window::forget();
 }
 
 /// The program is ending without a stop: as much as can be had is written.
@@ -371,9 +429,11 @@ pub fn at_exit() {
     if let Some(engine) = engine()
         && matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
     {
+        window::end();
         drain(engine, EXIT_WAITS);
         engine.flush(true);
         read(engine);
+        window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     write_last();
 }
@@ -404,7 +464,7 @@ pub fn state() -> String {
         let state = State { standing: Standing::Unavailable, missing, why, ..State::OFF };
         return state.json(&Default::default(), &Launched::default());
     }
-    let state = lock(&STATE).clone();
+    let state = current();
     match lock(&SESSION).as_ref() {
         Some(session) => state.json(&session.collector.tally, &launched(session.counts)),
         None => state.json(&Default::default(), &Launched::default()),
@@ -419,6 +479,7 @@ pub fn give_way(why: &str) {
     {
         return;
     }
+    window::end();
     drain(engine, STOP_WAITS);
     let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
     engine.release(&kinds);

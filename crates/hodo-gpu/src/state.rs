@@ -32,6 +32,10 @@ pub struct Tally {
     pub unfinished: u64,
     /// Records that CUPTI dropped.
     pub dropped: u64,
+    /// Rows of samples on disk.
+    pub samples: u64,
+    /// Rows of samples that the disk refused.
+    pub samples_lost: u64,
     /// Pieces of work on disk.
     pub stored: u64,
     /// Pieces of work that the disk refused.
@@ -143,6 +147,8 @@ pub struct State {
     pub kinds: Vec<&'static str>,
     /// Times without capture: ticks of start and end, and why. The last may be open, with end 0.
     pub gaps: Vec<(u64, u64, String)>,
+    /// What is said of windows of sampling, as JSON; none when none was asked for.
+    pub sampling: Option<String>,
 }
 
 impl State {
@@ -160,6 +166,7 @@ impl State {
         late: false,
         kinds: Vec::new(),
         gaps: Vec::new(),
+        sampling: None,
     };
 
     /// As JSON, with the numbers of `tally` and of the callbacks.
@@ -182,6 +189,7 @@ impl State {
             .raw("late", if self.late { "true" } else { "false" })
             .texts("kinds", &kinds)
             .raw("gaps", &self.gaps())
+            .raw("sampling", self.sampling.as_deref().unwrap_or("null"))
             .number("launches", launched.all())
             .number("kept", tally.stored)
             .number("dropped", tally.dropped)
@@ -267,5 +275,7 @@ fn records(tally: &Tally) -> String {
         .number("no_scope", tally.no_scope)
         .number("unknown", tally.unknown)
         .number("by_time", tally.by_time)
+        .number("samples", tally.samples)
+        .number("samples_lost", tally.samples_lost)
         .finish()
 }

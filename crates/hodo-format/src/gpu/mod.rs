@@ -137,7 +137,7 @@ pub struct Sample {
     pub samples: u64,
     /// The scope that launched the kernel, or [`SpanId::NONE`].
     pub span: SpanId,
-    /// CUPTI's number of the launch; 0 when not known.
+    /// CUPTI's number of the launch, the first of several; 0 when not known.
     pub correlation: u32,
     /// String id of the source file; 0 for none.
     pub file: u32,

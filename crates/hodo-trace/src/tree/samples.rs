@@ -12,6 +12,8 @@ use std::collections::HashMap;
 
 /// Instructions that a table holds; all of them are counted.
 const MAX_INSTRUCTIONS: usize = 1000;
+/// Ends reasons that tell a sample again: those where the scheduler issued for no warp at all.
+const AGAIN: &str = "_not_issued";
 
 /// The samples of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -112,6 +114,9 @@ pub fn samples(run: &Run, filter: &Filter) -> SampleTable {
         for sample in &process.gpu.samples {
             let Some(place) = launched_in(at, process, sample, &kept[at], &paths) else { continue };
             let reason = process.names.text(sample.stall);
+            if reason.ends_with(AGAIN) {
+                continue;
+            }
             let add = |stalls: &mut Stalls| match stalls.get_mut(reason.as_ref()) {
                 Some(samples) => *samples += sample.samples,
                 None => drop(stalls.insert(reason.to_string(), sample.samples)),
