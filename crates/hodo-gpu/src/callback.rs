@@ -26,21 +26,21 @@ pub struct CallData {
 
 /// CUPTI's `CUpti_ResourceData`, which leads to a `CUpti_GraphData` here.
 #[repr(C)]
-struct ResourceData {
+pub struct ResourceData {
     context: *const c_void,
     handle: *const c_void,
-    descriptor: *const GraphData,
+    pub descriptor: *const GraphData,
 }
 
 #[repr(C)]
-struct GraphData {
+pub struct GraphData {
     graph: *const c_void,
     original_graph: *const c_void,
-    node: *mut c_void,
-    original_node: *mut c_void,
+    pub node: *mut c_void,
+    pub original_node: *mut c_void,
 }
 
-const ENTER: u32 = 0;
+pub const ENTER: u32 = 0;
 
 std::thread_local! {
     /// Whether this thread's call added a node to a graph instead of launching.
