@@ -9,6 +9,8 @@ SHELL := /bin/bash
 CACHE ?= $(HOME)/.cache/hodo
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 export HODO_PYTHON := $(CACHE)/venv/bin/python
+# Releases of CUPTI that the tests compare with; `make test-cupti` has all.
+export HODO_CUPTI := $(CACHE)/cupti-few
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 DENY_VERSION := 0.20.2
@@ -28,7 +30,7 @@ build: ## Build the `hodo` command for daily use
 	@cargo build --locked --release -p hodo-cli
 
 .PHONY: test
-test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## Everything that must hold: unit, documentation and whole-program tests
+test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready ## Everything that must hold: unit, documentation and whole-program tests
 	@cargo test --locked --workspace --doc --quiet
 	@cargo test --locked --quiet -p hodo --features tracing,log
 	@HODO_CPU=off cargo test --locked --quiet -p hodo --features tracing,log --test api
@@ -40,6 +42,11 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## Everything that must h
 	fi
 	@bash scripts/python-tests.sh "$(CACHE)"
 	@bash cpp/tests/run.sh "$(CACHE)"
+
+.PHONY: test-cupti
+test-cupti: $(CACHE)/venv/.ready ## hodo's numbers against the headers and libraries of every CUPTI from 12.0 to 13.4
+	@$(CACHE)/venv/bin/python tests/cupti/fetch.py "$(CACHE)/cupti"
+	@HODO_CUPTI="$(CACHE)/cupti" cargo test --locked -p hodo-gpu --lib cupti::against -- --nocapture --test-threads=1
 
 .PHONY: wheel
 wheel: $(CACHE)/venv/.ready ## Build the Python wheel, with libhodo.so and the `hodo` command inside
@@ -119,6 +126,10 @@ clean: ## Remove the shared build folder
 
 $(CACHE)/venv/.ready: tests/requirements.txt
 	@bash scripts/venv.sh "$(CACHE)/venv" tests/requirements.txt
+
+$(CACHE)/cupti-few/.ready: tests/cupti/fetch.py tests/cupti/probe.c tests/cupti/versions.txt $(CACHE)/venv/.ready
+	@$(CACHE)/venv/bin/python tests/cupti/fetch.py "$(CACHE)/cupti-few" 12.9 13.0.85
+	@touch "$@"
 
 $(CACHE)/tools/bin/cargo-deny:
 	@cargo install --locked --quiet cargo-deny --version $(DENY_VERSION) --root "$(CACHE)/tools"

@@ -120,10 +120,10 @@ static size_t size_of(uint32_t kind) {
   switch (kind) {
     case FAKE_K_KERNEL:
       return v >= 130400 ? 248 : v >= 130300 ? 232 : v >= 130100 ? 224 : v >= 130000 ? 216 : 208;
-    case FAKE_K_COPY: return v >= 130400 ? 112 : v >= 27 ? 96 : 88;
+    case FAKE_K_COPY: return v >= 130400 ? 112 : v >= 26 ? 96 : 88;
     case FAKE_K_SET: return v >= 130400 ? 104 : 88;
-    case FAKE_K_MEMORY: return v >= 26 ? 128 : 120;
-    case FAKE_K_SYNC: return v >= 27 ? 56 : 40;
+    case FAKE_K_MEMORY: return v >= 24 ? 128 : 120;
+    case FAKE_K_SYNC: return v >= 26 ? 56 : 40;
     case FAKE_K_DRIVER: return 40;
     default: return 0;
   }

@@ -27,10 +27,10 @@ pub struct CallData {
 
 /// CUPTI's `CUpti_ResourceData`, which leads to what its number is about.
 #[repr(C)]
-struct ResourceData {
+pub struct ResourceData {
     context: *mut c_void,
     handle: *const c_void,
-    descriptor: *const c_void,
+    pub descriptor: *const c_void,
 }
 
 /// CUPTI's `CUpti_ModuleResourceData`.
@@ -43,14 +43,14 @@ struct ModuleData {
 
 /// The part of CUPTI's `CUpti_GraphData` that is looked at.
 #[repr(C)]
-struct GraphData {
+pub struct GraphData {
     graph: *const c_void,
     original_graph: *const c_void,
-    node: *mut c_void,
-    original_node: *mut c_void,
+    pub node: *mut c_void,
+    pub original_node: *mut c_void,
 }
 
-const ENTER: u32 = 0;
+pub const ENTER: u32 = 0;
 
 std::thread_local! {
     /// Whether this thread's call added a node to a graph instead of launching.

@@ -123,7 +123,9 @@ const CALLS: &[(std::ops::RangeInclusive<u32>, Call)] = &[
     // cuGraphLaunch, cuGraphLaunchWithArguments
     (514..=515, Call::Graph),
     (819..=819, Call::Graph),
-    // cuMemcpyHtoD_v2 to cuMemcpyHtoAAsync_v2, cuMemcpy, peers; batches; with per-thread streams
+    // cuMemcpyHtoD_v2 to cuMemcpyHtoAAsync_v2, cuMemcpy, peers; batches; with attributes; with
+    // per-thread streams
+    (248..=248, Call::Copy),
     (276..=293, Call::Copy),
     (305..=306, Call::Copy),
     (318..=321, Call::Copy),
@@ -131,6 +133,7 @@ const CALLS: &[(std::ops::RangeInclusive<u32>, Call)] = &[
     (418..=427, Call::Copy),
     (776..=779, Call::Copy),
     (796..=799, Call::Copy),
+    (837..=840, Call::Copy),
     // cuMemsetD8_v2 to cuMemsetD2D32_v2, asynchronous, with per-thread streams
     (249..=254, Call::Set),
     (216..=227, Call::Set),

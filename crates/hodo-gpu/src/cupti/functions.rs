@@ -184,10 +184,9 @@ impl Cupti {
     /// The version as people write it.
     pub fn version_text(&self) -> String {
         match self.version {
-            18 => "12.0".into(),
-            version @ 20..=24 => format!("12.{}", version - 18),
-            26 => "12.6".into(),
-            27 | 28 => "12.8 or 12.9".into(),
+            18 => "12.0 or 12.1".into(),
+            version @ 20..=24 | version @ 26..=27 => format!("12.{}", version - 18),
+            28 => "12.9 update 1".into(),
             version if version >= 100_000 => {
                 let update = version % 100;
                 let base = format!("{}.{}", version / 10_000, version / 100 % 100);

@@ -3,6 +3,8 @@
 //! Offsets and codes are those of CUPTI 12.0 to 13.x: records only ever grow at their end, and
 //! callback numbers never change, so one binary serves every version.
 
+#[cfg(test)]
+mod against;
 pub mod code;
 mod find;
 mod functions;

@@ -9,7 +9,7 @@ use hodo_format::gpu::{Detail, Kernel};
 pub struct Record<'a>(&'a [u8]);
 
 /// Where each field lies, in every version that has it.
-mod at {
+pub(super) mod at {
     pub mod kernel {
         pub const REGISTERS: usize = 6;
         pub const START: usize = 16;
@@ -74,8 +74,8 @@ mod at {
     }
 }
 
-const RELEASED: u32 = 2;
-const ASYNC: u8 = 1;
+pub(super) const RELEASED: u32 = 2;
+pub(super) const ASYNC: u8 = 1;
 
 /// What a record says, before its scope is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,11 +12,11 @@ pub fn size_of_record(version: u32, kind: u32) -> Option<usize> {
         kind::CONCURRENT_KERNEL => {
             since(&[(0, 208), (130_000, 216), (130_100, 224), (130_300, 232), (130_400, 248)])
         }
-        kind::MEMCPY => since(&[(0, 88), (27, 96), (130_400, 112)]),
+        kind::MEMCPY => since(&[(0, 88), (26, 96), (130_400, 112)]),
         kind::MEMSET => since(&[(0, 88), (130_400, 104)]),
         kind::MEMCPY2 => Some(96),
-        kind::MEMORY2 => since(&[(0, 120), (26, 128)]),
-        kind::SYNCHRONIZATION => since(&[(0, 40), (27, 56)]),
+        kind::MEMORY2 => since(&[(0, 120), (24, 128)]),
+        kind::SYNCHRONIZATION => since(&[(0, 40), (26, 56)]),
         kind::DRIVER | kind::RUNTIME => Some(40),
         _ => None,
     }
