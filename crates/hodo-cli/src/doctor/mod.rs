@@ -3,6 +3,7 @@
 mod cpu;
 mod environment;
 mod folder;
+mod gpu;
 mod machine;
 mod runs;
 mod trial;
@@ -96,8 +97,9 @@ fn all(dir: &Path) -> Vec<Check> {
     }
     checks.extend([cpu::rseq(), cpu::perf_events()]);
     checks.extend(folder);
-    checks.extend([machine::file_size_limit(), machine::memory(), environment::check()]);
-    checks.extend([library(), runs::count(dir)]);
+    checks.extend([machine::file_size_limit(), machine::memory()]);
+    checks.extend(gpu::all());
+    checks.extend([environment::check(), library(), runs::count(dir)]);
     checks
 }
 

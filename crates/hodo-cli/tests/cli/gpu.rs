@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A real run; see `tests/data/README.md`.
-const H200: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/h200-training");
+pub const H200: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/h200-training");
 
 const GEMM: &str = "_Z5sgemmPfS_S_i";
 const RELU: &str = "_Z4reluPf";
