@@ -5,11 +5,13 @@ The made-up ones say nothing about NVIDIA's; tests/gpu has what runs on a GPU.
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import runs
 from helpers import Run, record
 
 FAKES = Path(__file__).with_name("fake_gpu")
@@ -93,12 +95,27 @@ with hodo.window("pc-sampling") as window:
     assert "open" in hodo.window().reason
     step()
 step()
+hodo.flush()
 told = hodo.health()["gpu"]["sampling"]
 print(json.dumps(told))
 """
     run = sampled(tmp_path, fakes, code)
     gpu = run.report["processes"][0]["gpu"]
     assert gpu["samples"] == 6, gpu
+    command = [str(runs.PROGRAM), "report", "--samples", "--json", "--dir", str(tmp_path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    samples = json.loads(told)["samples"]
+    assert samples["samples"] == 75
+    by_path = {"/".join(scope["path"]): scope for scope in samples["scopes"]}
+    assert {path: scope["samples"] for path, scope in by_path.items()} == {
+        "forward/attention": 50,
+        "optimizer": 25,
+    }
+    reasons = [(stall["reason"], stall["samples"]) for stall in by_path["optimizer"]["stalls"]]
+    assert reasons == [("long_scoreboard", 20), ("selected", 5)]
+    first = samples["instructions"][0]
+    assert (first["kernel"], first["pc"]) == ("memory_kernel", 16)
+    assert (first["file"], first["line"]) == ("/src/kernel.cu", 42)
     assert '"samples": 75' in run.output and '"in_scope": 75' in run.output, run.output
     assert '"period": 2048' in run.output
     saved = list(tmp_path.rglob("cubins/*.cubin"))

@@ -264,7 +264,6 @@ fn round() {
     window::fetch_often(engine);
     engine.flush(false);
     read(engine);
-    window::write_waiting(engine, window::LINES_TAKE);
     write_if_any();
 }
 

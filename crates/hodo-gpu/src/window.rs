@@ -10,6 +10,7 @@ use crate::pc::contexts::IN_USE;
 use crate::pc::{self, Mode, Options, Rows, Sampler, Sampling, Whose, Window};
 use crate::{ambient, capture};
 use hodo_format::record::SpanId;
+use hodo_record::binding::{warn, with_all_blocked};
 use std::collections::HashSet;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,8 +20,8 @@ use std::time::{Duration, Instant};
 /// How long opening waits for records of earlier kernels, and closing for those inside.
 const BEGIN_WAITS: Duration = Duration::from_millis(50);
 const END_WAITS: Duration = Duration::from_millis(200);
-/// How long source lines may take on the GPU's own thread, and where the program waits for them.
-pub(crate) const LINES_TAKE: Duration = Duration::from_secs(5);
+/// How long source lines may take, and where the program waits for them.
+const LINES_TAKE: Duration = Duration::from_secs(5);
 pub(crate) const LINES_TAKE_AT_END: Duration = Duration::from_secs(2);
 
 /// Why no window was opened, as a number.
@@ -281,8 +282,17 @@ pub fn end() -> bool {
     lock(&WAITING).push(open.rows);
     drop(place);
     capture::write();
-    engine.buffers.ring();
+    write_beside(engine);
     true
+}
+
+/// Writes what the window saw on a thread of its own: finding source lines takes long.
+fn write_beside(engine: &'static Engine) {
+    let builder = std::thread::Builder::new().name("hodo-lines".into());
+    let spawned = with_all_blocked(|| builder.spawn(|| write_waiting(engine, LINES_TAKE)));
+    if let Err(error) = spawned {
+        warn(&format!("samples are written at the end only: no thread for them: {error}"));
+    }
 }
 
 /// Waits for the work of every context; says for each whether CUDA is still there.

@@ -43,6 +43,12 @@ pub struct Counts {
     pub refused: u64,
     /// Bytes written to the run.
     pub saved_bytes: usize,
+    /// Instructions whose source line was asked for.
+    pub asked: u64,
+    /// Of them: in no module that is kept.
+    pub unknown: u64,
+    /// Of them: found.
+    pub found: u64,
 }
 
 /// A place in the source.
@@ -99,14 +105,19 @@ impl Cubins {
         &self,
         cupti: &Cupti,
         folder: &Path,
-        wanted: &HashMap<Instruction, CString>,
+        wanted: &[(Instruction, CString)],
         time: Duration,
     ) -> HashMap<Instruction, Place> {
         self.sort(|bytes| checksum(cupti, bytes));
         let began = Instant::now();
         let mut places = HashMap::new();
-        for (&instruction, function) in wanted {
-            let Some((bytes, has_lines)) = self.find(instruction.cubin) else { continue };
+        let mut unknown = 0;
+        for (instruction, function) in wanted {
+            let instruction = *instruction;
+            let Some((bytes, has_lines)) = self.find(instruction.cubin) else {
+                unknown += 1;
+                continue;
+            };
             self.save(folder, instruction.cubin, &bytes);
             if has_lines
                 && began.elapsed() < time
@@ -115,6 +126,10 @@ impl Cubins {
                 places.insert(instruction, place);
             }
         }
+        let counts = &mut self.lock().counts;
+        counts.asked += wanted.len() as u64;
+        counts.unknown += unknown;
+        counts.found += places.len() as u64;
         places
     }
 

@@ -1,4 +1,4 @@
-//! Rows of a window become samples with source lines: slow, so on the GPU's own thread.
+//! Rows of a window become samples with source lines: slow, so not on a thread of the program's.
 
 use super::cubins::{Cubins, Instruction, Place};
 use super::rows::{Key, Row, Rows};
@@ -19,13 +19,7 @@ pub fn resolve(
     time: Duration,
 ) -> Vec<Sample> {
     let sorted = rows.sorted();
-    let wanted: HashMap<Instruction, CString> = sorted
-        .iter()
-        .filter_map(|(key, _)| {
-            let name = rows.kernels.get(&key.instruction.kernel)?;
-            Some((key.instruction, name.clone()))
-        })
-        .collect();
+    let wanted = most_sampled(rows, &sorted);
     let places = cubins.resolve(cupti, folder, &wanted, time);
     let mut files: HashMap<&str, u32> = HashMap::new();
     sorted
@@ -39,6 +33,18 @@ pub fn resolve(
             sample(key, row, file, place.map_or(0, |place| place.line))
         })
         .collect()
+}
+
+/// The instructions with the names of their functions, those that were seen most first.
+fn most_sampled(rows: &Rows, sorted: &[(Key, Row)]) -> Vec<(Instruction, CString)> {
+    let mut seen: HashMap<Instruction, u64> = HashMap::new();
+    sorted.iter().for_each(|(key, row)| *seen.entry(key.instruction).or_default() += row.samples);
+    let mut seen: Vec<(Instruction, u64)> = seen.into_iter().collect();
+    seen.sort_by_key(|&(_, samples)| std::cmp::Reverse(samples));
+    let named = |(instruction, _): (Instruction, u64)| {
+        Some((instruction, rows.kernels.get(&instruction.kernel)?.clone()))
+    };
+    seen.into_iter().filter_map(named).collect()
 }
 
 fn sample(key: &Key, row: &Row, file: u32, line: u32) -> Sample {

@@ -146,6 +146,9 @@ impl Sampling {
             .number("kept_bytes", cubins.bytes as u64)
             .number("refused", cubins.refused)
             .number("saved_bytes", cubins.saved_bytes as u64)
+            .number("instructions", cubins.asked)
+            .number("instructions_of_unknown_module", cubins.unknown)
+            .number("instructions_with_line", cubins.found)
             .finish();
         let refused = Some(self.refused.as_str()).filter(|why| !why.is_empty());
         let json = Object::default()
