@@ -34,16 +34,10 @@ cargo build --quiet --locked --release --manifest-path $manifest
 g++ -std=c++17 "${flags[@]}" -Icpp/include benches/cpp/src/hodo_rows.cpp -o "$scratch/libshared.so"
 export HODO_BENCH_SHARED=$scratch/libshared.so
 
-nvtx=$cache/nvtx-12.9.79
-if [[ ! -d $nvtx ]]; then
-  pip=(python3 -m pip)
-  [[ -x $cache/venv/bin/python ]] && pip=("$cache/venv/bin/python" -m pip)
-  "${pip[@]}" install --quiet --no-deps --target "$nvtx" nvidia-nvtx-cu12==12.9.79 ||
-    echo "NVTX's headers could not be fetched: its rows are left empty" >&2
-fi
-include=$nvtx/nvidia/nvtx/include
-if [[ -d $include ]]; then
-  for copy in "" _2; do
+if ! include=$(bash scripts/nvtx.sh "$cache"); then
+  echo "NVTX's headers could not be fetched: its rows are left empty" >&2
+else
+  for copy in "" _2 _3; do
     g++ -std=c++17 "${flags[@]}" -isystem "$include" benches/cpp/src/nvtx_row.cpp -o "$scratch/libnvtx$copy.so"
     export "HODO_BENCH_NVTX$copy=$scratch/libnvtx$copy.so"
   done
@@ -70,7 +64,7 @@ counted() {
 }
 echo '| row | instructions a cycle |'
 echo '|---|---:|'
-for row in rust-not-started not-started clock rust hodo shared rust-attributes attributes mark runtime-name nvtx nvtx-tool; do
+for row in rust-not-started not-started clock rust hodo shared rust-attributes attributes mark runtime-name nvtx nvtx-tool nvtx-hodo nvtx-hodo-domain; do
   many=$(counted "$row" 120000) && few=$(counted "$row" 20000) || { echo "| $row | not counted |"; continue; }
   echo "| $row | $(((many - few + 50000) / 100000)) |"
 done

@@ -41,4 +41,6 @@ elif read -r _ found < <(bash scripts/pythons.sh) && [[ -x $cache/venv/bin/pytho
 else
   echo "test-cpp: no Python that hodo is for: its snippets are left out" >&2
 fi
+if HODO_TEST_NVTX=$(bash scripts/nvtx.sh "$cache"); then export HODO_TEST_NVTX; fi
+if HODO_TEST_NVTX_SITE=$(bash scripts/nvtx.sh "$cache" "$python"); then export HODO_TEST_NVTX_SITE; fi
 "$python" -m unittest discover --start-directory cpp/tests "$@"

@@ -23,7 +23,8 @@ STATIC_LIBS = os.environ["HODO_TEST_STATIC_LIBS"].split()
 HEAVY = os.environ.get("HODO_HEAVY") == "1"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wshadow")
 # What would make a program record elsewhere, or not at all.
-_FOREIGN = ("HODO", "HODO_DIR", "HODO_RUN", "HODO_PARENT", "HODO_APP", "HODO_LIBRARY", "CI")
+_FOREIGN = ("HODO", "HODO_DIR", "HODO_RUN", "HODO_PARENT", "HODO_APP", "HODO_LIBRARY", "HODO_GPU",
+            "HODO_INJECT", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "CI")
 
 _KEPT = tempfile.TemporaryDirectory(prefix="hodo-cpp-")
 _SHARED = Path(_KEPT.name)

@@ -10,6 +10,7 @@ from pathlib import Path
 import hodo
 import hodo._bench
 import hodo._trace
+import hodo._window
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "python-reference.md"
 HEAD = """# Python reference
@@ -22,6 +23,7 @@ GROUPS = {
     "Recording": ["scope", "mark", "epochs", "batches", "begin"],
     "Threads and processes": ["attach", "current", "carry", "child_env"],
     "Benchmarks": ["bench", "Statistics"],
+    "The GPU, closer": ["window", "Window"],
     "Reading": ["trace", "report", "Trace"],
     "Context numbers": ["current_scope_id", "enter_new_scope"],
     "What these return": ["Scope", "Begin", "Link", "NewScope"],
@@ -45,7 +47,7 @@ def text(thing: object) -> str:
 def signature(thing: object) -> str:
     """The signature, an argument a line where it is long."""
     found = str(inspect.signature(thing)).replace("'", "")  # type: ignore[arg-type]
-    found = re.sub(r"=\s?(point|tree|df)\b", r'="\1"', found)
+    found = re.sub(r"=\s?(point|tree|df|pc-sampling)\b", r'="\1"', found)
     found = re.sub(r"\(self(, /)?(, )?", "(", found)
     if len(found) < 90:
         return found

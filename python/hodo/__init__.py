@@ -38,7 +38,7 @@ from hodo._hodo import (
     scope,
 )
 
-from hodo._later import bench, carry, child_env
+from hodo._later import bench, carry, child_env, window
 
 __version__ = "0.1.0"
 
@@ -67,6 +67,7 @@ __all__ = [
     "scope",
     "shutdown",
     "trace",
+    "window",
 ]
 
 # Type checkers take this for what `typing` calls so, whose import would cost milliseconds.
@@ -74,6 +75,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hodo._bench import Statistics as Statistics
     from hodo._trace import Trace as Trace
+    from hodo._window import Window as Window
     from hodo._trace import report, trace
 else:
     from hodo._later import report, trace

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from hodo._trace import Last, Path, Trace, Where
+    from hodo._window import Window
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,6 +60,40 @@ def child_env() -> dict[str, str]:
     from hodo import _children
 
     return _children.child_env()
+
+
+def window(
+    kind: str = "pc-sampling",
+    seconds: float | None = None,
+    *,
+    scope: str | None = None,
+    mode: str | None = None,
+) -> Window:
+    """Look closer at the GPU for a while: where kernels stall and why, by scope and source line.
+
+    ::
+
+        hodo.init(gpu="pc-sampling")
+        ...
+        with hodo.window("pc-sampling"):
+            train_step(batch)
+
+    Never raises because of the machine: where sampling is not possible the window is inert, the
+    reason is logged and in its ``reason``. Open it after the first steps, not while a CUDA graph is
+    being captured. The program is slower inside; how long the window took is in :func:`health`.
+
+    kind: ``"pc-sampling"``.
+    seconds: return at once and close after so long; without it the ``with`` block or
+        ``Window.end()`` closes.
+    scope: keep only work launched inside scopes of this name, at any depth, on the launching
+        thread. The rest is sampled too, and counted.
+    mode: ``"serialized"`` (the default) runs kernels one after another, so every sample has its
+        launch and its scope; ``"continuous"`` lets them overlap, and all samples belong to the scope
+        that is innermost where the window opens.
+    """
+    from hodo import _window
+
+    return _window.window(kind, seconds, scope, mode)
 
 
 def trace(

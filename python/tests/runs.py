@@ -16,7 +16,8 @@ import hodo
 
 PROGRAM = Path(hodo.__file__).resolve().parent / "bin" / "hodo"
 # What would make a program record elsewhere, or not at all.
-_ENVIRONMENT = ("HODO", "HODO_DIR", "HODO_RUN", "HODO_PARENT", "HODO_APP", "CI")
+_ENVIRONMENT = ("HODO", "HODO_DIR", "HODO_RUN", "HODO_PARENT", "HODO_APP", "HODO_GPU", "HODO_INJECT",
+                "HODO_LIBRARY", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "CI")
 
 
 def environment(dir: Path, **more: str) -> dict[str, str]:

@@ -39,6 +39,8 @@ const STARTED: &[Entry] = &[
     ("tracy", tracy_in_cpp),
     ("nvtx", nvtx::without_tool),
     ("nvtx-tool", nvtx::with_tool),
+    ("nvtx-hodo", nvtx::with_hodo),
+    ("nvtx-hodo-domain", nvtx::in_domain),
 ];
 
 #[cfg(tracy)]

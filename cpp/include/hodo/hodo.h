@@ -126,6 +126,8 @@ typedef struct hodo_health {
   char run[HODO_HEALTH_TEXT];
   // What does not work as it should, and why; empty when all is well.
   char degraded[HODO_HEALTH_TEXT];
+  // NVTX ranges that were popped or ended without having been opened, or could not be kept.
+  uint64_t nvtx_unmatched;
 } hodo_health;
 
 // An open scope, in memory that outlives the process. Its words stand where the record has them.
@@ -321,6 +323,31 @@ uint32_t hodo_shutdown(void);
 //
 // `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
 size_t hodo_gpu_state(char *text, size_t size);
+
+// Opens a window of closer looking, which slows the program down until `hodo_gpu_window_end`.
+//
+// `kind` is "pc-sampling": where kernels stand and why. `mode` is "serialized" or null (kernels
+// run one after another, and every sample has its launch, so its scope) or "continuous" (they
+// overlap as usual, and all samples belong to the scope that is innermost here). `scope`, unless
+// null, is the name of the scopes whose work is to be kept. Waits for the work under way; not to
+// be called while a graph is being captured.
+//
+// Returns 0, or why there is no window: 1 GPU work is not captured, 2 there is no CUDA context
+// yet, 3 a window is open, 4 no such kind or mode, 5 profiling is not allowed, 6 CUPTI or the
+// driver refused; `hodo_gpu_window_reason` has the words.
+//
+// The texts are null or end in a NUL.
+uint32_t hodo_gpu_window_begin(const char *kind, const char *mode, const char *scope);
+
+// Ends the window: waits for the work in it and fetches the samples. Returns 1, or 0 when none
+// was open.
+uint32_t hodo_gpu_window_end(void);
+
+// Copies why the last window that was asked for was not opened, and what to do, NUL-terminated
+// and cut to `size` bytes; returns the bytes the whole text has, 0 when it was opened.
+//
+// `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
+size_t hodo_gpu_window_reason(char *text, size_t size);
 
 // Lets another tool have CUPTI until `hodo_gpu_resume`: what runs meanwhile is not captured, and
 // reports say so and why.

@@ -1,15 +1,23 @@
 //! The command line as data: verbs, flags, and the examples their help shows.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   hodo demo                              record a small training loop and show it
+  hodo run -- python train.py            record a program as it is
   hodo report                            where the time of the newest run went
   hodo report --where variant=beam       only scopes with that attribute
   hodo export --to perfetto -o run.pftrace
   hodo doctor                            what works on this machine, and what to do";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hodo run -- python train.py
+  hodo run --name sweep --gpu off -- ./train --lr 0.1
+  hodo run -- torchrun --nproc-per-node 8 train.py     all ranks in one run";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -17,6 +25,7 @@ Examples:
   hodo report --depth 3 --min 1%
   hodo report --name batch --sort self
   hodo report --where variant=beam --where 'index>=10'
+  hodo report --kernels                  every GPU kernel by name, and the scopes that launched it
   hodo report --json";
 
 const LS_EXAMPLES: &str = "\
@@ -94,6 +103,9 @@ pub enum When {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run a program and record it, with no change to it: its NVTX ranges become scopes, and every process that uses hodo itself joins the run.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
@@ -115,6 +127,51 @@ pub enum Verb {
     /// Print the completions of a shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
+}
+
+/// `hodo run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// What is recorded of the GPU: auto takes what works.
+    #[arg(long, value_enum, value_name = "WHAT", env = "HODO_GPU", hide_env_values = true, default_value_t = Gpu::Auto)]
+    pub gpu: Gpu,
+
+    /// Name of the program in reports; the script's or the program's own if left out.
+    #[arg(long, value_name = "APP")]
+    pub name: Option<String>,
+
+    /// Say nothing of your own; the program is as loud as it is.
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// The program and its arguments. Its exit code is returned, and a signal that ends it ends hodo too; 127 when it is not found, 126 when it cannot be run, 125 when hodo cannot record it.
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    pub command: Vec<OsString>,
+}
+
+/// What `hodo run` records of the GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Gpu {
+    /// What works on this machine.
+    Auto,
+    /// Kernels and copies.
+    Trace,
+    /// Only the state of the machine.
+    Monitor,
+    /// Nothing.
+    Off,
+}
+
+impl Gpu {
+    /// Its word, on the command line and in `HODO_GPU`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Gpu::Auto => "auto",
+            Gpu::Trace => "trace",
+            Gpu::Monitor => "monitor",
+            Gpu::Off => "off",
+        }
+    }
 }
 
 /// Which run to read.
@@ -163,6 +220,26 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub top: usize,
 
+    /// Kernels listed under each scope that launched any; 0 leaves them out.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub per_scope: usize,
+
+    /// Show the GPU kernels by name instead of the tree: how often, how long, their shape, the scopes that launched them.
+    #[arg(long)]
+    pub kernels: bool,
+
+    /// The same by full name: templates for different types are different kernels.
+    #[arg(long)]
+    pub kernels_in_full: bool,
+
+    /// Show gradients by the forward scope whose they are instead of the tree.
+    #[arg(long)]
+    pub backward: bool,
+
+    /// Show where kernels stood and why, by kernel, scope and instruction, instead of the tree.
+    #[arg(long)]
+    pub samples: bool,
+
     /// Only the processes of this rank.
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
@@ -177,6 +254,11 @@ impl ReportArgs {
     pub fn is_filtered(&self) -> bool {
         let some = [self.name.is_some(), self.rank.is_some(), self.last.is_some()];
         some.contains(&true) || !self.tests.is_empty()
+    }
+
+    /// Whether sections about the GPU are asked for, which then stand alone.
+    pub fn is_about_gpu(&self) -> bool {
+        self.kernels || self.kernels_in_full || self.backward || self.samples
     }
 }
 
@@ -198,6 +280,8 @@ pub enum SortBy {
     Max,
     /// CPU time.
     Cpu,
+    /// Time that it kept the GPU busy.
+    Gpu,
     /// Name, from A.
     Name,
     /// When it first began, earliest first.

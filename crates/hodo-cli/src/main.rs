@@ -1,4 +1,4 @@
-//! The `hodo` program: reads runs, shows them, exports them.
+//! The `hodo` program: records programs, reads runs, shows them, exports them.
 
 mod args;
 mod demo;
@@ -10,6 +10,7 @@ mod export;
 mod ls;
 mod output;
 mod report;
+mod run;
 mod runs;
 mod state;
 mod term;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
+        Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Export(args) => export::run(args, &cli.dir),

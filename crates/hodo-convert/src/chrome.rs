@@ -1,5 +1,7 @@
 //! Chrome trace JSON: one event a line, valid for strict parsers.
 
+mod work;
+
 use crate::lanes::{Item, Lanes, Place};
 use crate::timeline::{self, Group, NOT_CALIBRATED, Timeline};
 use crate::{ConvertError, OnProgress};
@@ -29,7 +31,8 @@ pub fn write(
         pid: 0,
         first: true,
         done: 0,
-        total: run.span_count() as u64,
+        total: timeline::record_count(run),
+        flow: 0,
         progress,
     };
     for (process, pid) in run.processes.iter().zip(timeline::pids(run)) {
@@ -47,6 +50,8 @@ struct Page<'a, W> {
     done: u64,
     total: u64,
     progress: OnProgress<'a>,
+    /// Arrows drawn so far.
+    flow: u64,
 }
 
 impl<W: Write> Page<'_, W> {
@@ -56,6 +61,7 @@ impl<W: Write> Page<'_, W> {
         for (group, rows) in timeline::groups(process) {
             self.group(process, &timeline, group, &rows)?;
         }
+        self.gpu(process, &timeline)?;
         let marks = process.marks.iter().enumerate();
         marks.into_iter().try_for_each(|(place, mark)| {
             self.mark(process, &timeline, mark, process.mark_attrs.of(place))
@@ -165,10 +171,15 @@ impl<W: Write> Page<'_, W> {
 
     /// Writes an event; times are put in as decimal microseconds, which a float would round.
     fn event(&mut self, fields: Json, times: &[(&str, u64)]) -> Result<(), ConvertError> {
+        let body = serde_json::to_string(&fields)?;
+        self.write(body.strip_suffix('}').unwrap_or(&body), times)
+    }
+
+    /// Writes an event whose fields are JSON but for the closing brace.
+    fn write(&mut self, fields: &str, times: &[(&str, u64)]) -> Result<(), ConvertError> {
         self.out.write_all(if self.first { b"\n" } else { b",\n" })?;
         self.first = false;
-        let body = serde_json::to_string(&fields)?;
-        self.out.write_all(body.strip_suffix('}').unwrap_or(&body).as_bytes())?;
+        self.out.write_all(fields.as_bytes())?;
         for (key, ns) in times {
             write!(self.out, ",\"{key}\":{}.{:03}", ns / 1000, ns % 1000)?;
         }

@@ -1,9 +1,11 @@
 //! Exports of a run: Perfetto protobuf and Chrome JSON.
 //!
 //! Both place every scope on a row of its thread; scopes that cross, and scopes that were not bound
-//! to one thread, get rows of their own, and none is left out.
+//! to one thread, get rows of their own, and none is left out. GPU work lies on a row of its stream,
+//! with an arrow from the call that launched it.
 
 pub mod chrome;
+mod gpu;
 mod lanes;
 pub mod perfetto;
 mod timeline;
@@ -20,5 +22,5 @@ pub enum ConvertError {
     Json(#[from] serde_json::Error),
 }
 
-/// Called now and then with the scopes done and the scopes there are.
+/// Called now and then with the scopes and pieces of GPU work done and those there are.
 pub type OnProgress<'a> = &'a dyn Fn(u64, u64);

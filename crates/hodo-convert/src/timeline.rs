@@ -29,7 +29,11 @@ impl<'a> Timeline<'a> {
     pub fn new(process: &'a Process) -> Timeline<'a> {
         let spans = process.spans.rows().map(|r| process.spans.start(r));
         let marks = process.marks.iter().map(|m| m.at);
-        Timeline { process, first_tick: spans.chain(marks).min().unwrap_or(0) }
+        let work = &process.gpu.work;
+        let launched = work.rows().flat_map(|row| [work.start(row), work.launched(row)]);
+        let launched = launched.filter(|&ticks| ticks != 0);
+        let first_tick = spans.chain(marks).chain(launched).min().unwrap_or(0);
+        Timeline { process, first_tick }
     }
 
     /// Nanoseconds since 1970 at `ticks`; see [`NOT_CALIBRATED`] for processes without a clock.
@@ -87,6 +91,12 @@ pub fn mark_thread(process: &Process, mark: &MarkRow) -> Option<u32> {
 /// A thread's id in the operating system, or its number when that is not known.
 pub fn thread_id(process: &Process, number: u32) -> u32 {
     process.thread(number).map(|t| t.os_tid).filter(|&t| t != 0).unwrap_or(number)
+}
+
+/// Records to draw: scopes and GPU work.
+pub fn record_count(run: &Run) -> u64 {
+    let work: usize = run.processes.iter().map(|p| p.gpu.work.len()).sum();
+    (run.span_count() + work) as u64
 }
 
 /// A pid for every process; where two hosts gave the same one, the later gets a stand-in.

@@ -7,7 +7,7 @@
 pub mod read;
 
 use crate::record::UNIT_BYTES;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// `hodo.arn` as a little-endian word.
 pub const ARENA_MAGIC: u64 = u64::from_le_bytes(*b"hodo.arn");
@@ -218,7 +218,7 @@ pub struct ThreadHeader {
     /// Ticks when it ended.
     pub ended_at: AtomicU64,
     /// Its name, UTF-8, zero-filled.
-    pub name: [u8; THREAD_NAME_BYTES],
+    pub name: [AtomicU8; THREAD_NAME_BYTES],
     /// Records its ring could not take.
     pub lost: AtomicCounts,
     /// Scopes past the depth limit.

@@ -6,7 +6,7 @@
 use crate::launches::Launch;
 use hodo_format::gpu::flag;
 use hodo_format::record::SpanId;
-use hodo_record::binding::{Thread, innermost, innermost_of};
+use hodo_record::binding::{Thread, innermost, innermost_of, is_inside};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -43,6 +43,14 @@ pub fn scope() -> (SpanId, u16) {
         0 => (SpanId::NONE, flag::NO_SCOPE),
         span => (SpanId(span), flag::INHERITED),
     }
+}
+
+/// Whether work launched now by this thread belongs to a scope named `name`, or to one inside it.
+pub fn is_in(name: u32) -> bool {
+    let (own, thread) = innermost();
+    let thread = if own != 0 { thread } else { AMBIENT.load(Ordering::Relaxed) };
+    // SAFETY: both come from `innermost`, and states are never unmapped.
+    !thread.is_null() && unsafe { is_inside(thread, name) }
 }
 
 /// The calling thread, as the operating system numbers it.

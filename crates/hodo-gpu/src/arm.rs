@@ -65,7 +65,7 @@ pub fn injected() {
         return;
     }
     if all && !is_on() {
-        hodo_record::init(Config::from_env());
+        hodo_record::init(Config { share_run: false, ..Config::from_env() });
     }
     capture::attach(false);
     disarm();

@@ -2,7 +2,8 @@
 
 use crate::cupti::code::{Call, STATE_FATAL_ERROR, domain, resource};
 use crate::engine::{Engine, counts, engine};
-use crate::{ambient, forward};
+use crate::pc::contexts::IN_USE;
+use crate::{ambient, forward, window};
 use hodo_format::gpu::flag;
 #[cfg(feature = "record")]
 use hodo_format::record::SpanId;
@@ -18,20 +19,29 @@ pub struct CallData {
     parameters: *const c_void,
     pub returned: *const c_int,
     symbol_name: *const c_void,
-    context: *const c_void,
+    context: *mut c_void,
     context_id: u32,
     correlation_data: *mut c_void,
     pub correlation: u32,
 }
 
-/// CUPTI's `CUpti_ResourceData`, which leads to a `CUpti_GraphData` here.
+/// CUPTI's `CUpti_ResourceData`, which leads to what its number is about.
 #[repr(C)]
 pub struct ResourceData {
-    context: *const c_void,
+    context: *mut c_void,
     handle: *const c_void,
-    pub descriptor: *const GraphData,
+    pub descriptor: *const c_void,
 }
 
+/// CUPTI's `CUpti_ModuleResourceData`.
+#[repr(C)]
+struct ModuleData {
+    module: u32,
+    bytes: usize,
+    cubin: *const u8,
+}
+
+/// The part of CUPTI's `CUpti_GraphData` that is looked at.
 #[repr(C)]
 pub struct GraphData {
     graph: *const c_void,
@@ -57,7 +67,7 @@ pub unsafe extern "C" fn called(_: *mut c_void, what: u32, number: u32, data: *c
     unsafe {
         match what {
             domain::DRIVER => driver_call(engine, number, &*data.cast()),
-            domain::RESOURCE => graph_node(engine, number, &*data.cast()),
+            domain::RESOURCE => resource(engine, number, &*data.cast()),
             domain::STATE if number == STATE_FATAL_ERROR => {
                 engine.fatal.store(1, Ordering::Release)
             }
@@ -81,8 +91,13 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
         #[cfg(feature = "record")]
         crate::recording::called(number, data, Some(launch), launch.launched);
         counts.call(call);
-        if call == Call::ContextEnd {
-            engine.flush(false);
+        match call {
+            Call::Kernel | Call::Graph => {
+                IN_USE.add(data.context);
+                window::launched(data.correlation);
+            }
+            Call::ContextEnd => engine.flush(false),
+            _ => {}
         }
         return;
     }
@@ -105,10 +120,29 @@ fn driver_call(engine: &Engine, number: u32, data: &CallData) {
 
 /// # Safety
 /// `data` is what CUPTI passes with these numbers.
+unsafe fn resource(engine: &Engine, number: u32, data: &ResourceData) {
+    match number {
+        resource::CONTEXT_CREATED => window::context_made(engine, data.context),
+        resource::CONTEXT_DESTROY_STARTING => window::context_ends(engine, data.context),
+        // SAFETY: by the contract; a module's code is there during the call.
+        resource::MODULE_LOADED => unsafe {
+            if let Some(module) = data.descriptor.cast::<ModuleData>().as_ref()
+                && !module.cubin.is_null()
+            {
+                engine.cubins.add(std::slice::from_raw_parts(module.cubin, module.bytes));
+            }
+        },
+        // SAFETY: by the contract.
+        _ => unsafe { graph_node(engine, number, data) },
+    }
+}
+
+/// # Safety
+/// `data` is what CUPTI passes with the numbers of nodes.
 unsafe fn graph_node(engine: &Engine, number: u32, data: &ResourceData) {
     // SAFETY: by the contract; only asks CUPTI for numbers of nodes.
     unsafe {
-        let Some(graph) = data.descriptor.as_ref() else { return };
+        let Some(graph) = data.descriptor.cast::<GraphData>().as_ref() else { return };
         let id = |node: *mut c_void| {
             let mut id = 0;
             engine.cupti.graph_node_id(node, &mut id).ok().map(|()| id)

@@ -6,15 +6,17 @@ use crate::cupti::code::{kind, result};
 use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
 use crate::state::{Launched, Standing, State, missing};
-use crate::{ambient, arm, forward};
+use crate::{ambient, arm, forward, window};
+use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often CUPTI is asked for what is complete.
-const FLUSH_EVERY: Duration = Duration::from_millis(100);
+const FLUSH_EVERY: Duration = Duration::from_millis(50);
 /// How often a program that cannot be hooked is looked at, until it starts CUDA.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long a stop waits for kernels that are under way.
@@ -70,12 +72,27 @@ pub fn started(recording: Recording) {
 
 /// CUDA is starting, or was found running (`late`): takes hold of CUPTI.
 pub fn attach(late: bool) {
-    if FORKED.load(Ordering::Relaxed) || lock(&STATE).standing != Standing::Waiting {
+    if FORKED.load(Ordering::Relaxed) {
         return;
     }
+    if take_hold(late) {
+        serve(SERVED.load(Ordering::Acquire), false);
+    }
+}
+
+/// Attaches unless that was done or refused already. True when this call did it.
+fn take_hold(late: bool) -> bool {
+    static TAKING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = lock(&TAKING);
+    if lock(&STATE).standing != Standing::Waiting {
+        return false;
+    }
     match try_attach(late) {
-        Ok(()) => serve(SERVED.load(Ordering::Acquire), false),
-        Err(why) => unavailable(why),
+        Ok(()) => true,
+        Err(why) => {
+            unavailable(why);
+            false
+        }
     }
 }
 
@@ -98,8 +115,8 @@ type Wanted = (&'static str, &'static [u32]);
 type Refusal = (&'static str, String);
 
 fn try_attach(late: bool) -> Result<(), Refusal> {
-    let Some((clock, wanted)) =
-        lock(&SESSION).as_ref().map(|s| (s.recording.clock, wanted_kinds()))
+    let Some((clock, level, wanted)) =
+        lock(&SESSION).as_ref().map(|s| (s.recording.clock, s.recording.gpu, wanted_kinds()))
     else {
         return Err((missing::FAILED, "the recorder has stopped".into()));
     };
@@ -107,6 +124,7 @@ fn try_attach(late: bool) -> Result<(), Refusal> {
         Some(engine) => engine,
         None => engine::make(open()?, clock),
     };
+    engine.with_modules.store(level == Gpu::PcSampling, Ordering::Release);
     let attached = attach_to(engine, &wanted, late);
     if attached.is_err() {
         // What cannot be used is left to tools that can.
@@ -127,7 +145,10 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
     }
     let by_time = engine.by_time.load(Ordering::Acquire);
     let mut kinds: Vec<u32> = wanted.iter().flat_map(|(_, kinds)| kinds.iter().copied()).collect();
-    kinds.extend(by_time.then_some(kind::DRIVER));
+    if by_time {
+        // A runtime call and the driver call inside it leave one record, of the runtime's.
+        kinds.extend([kind::DRIVER, kind::RUNTIME]);
+    }
     let counts = lock(&SESSION).as_mut().map(|session| {
         session.kinds.clone_from(&kinds);
         if std::ptr::eq(session.counts, &IDLE) {
@@ -145,6 +166,7 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
     let mut state = lock(&STATE);
     state.standing = if by_time { Standing::ByTime } else { Standing::Capturing };
     state.missing = None;
+    state.tier = Some(if by_time { "time" } else { "callbacks" });
     state.why = if by_time { BY_TIME.into() } else { String::new() };
     state.library = engine.cupti.path.to_string_lossy().into_owned();
     state.version = engine.cupti.version_text();
@@ -220,11 +242,7 @@ fn serve(served: u32, looking: bool) {
 fn look(served: u32) -> bool {
     while SERVED.load(Ordering::Acquire) == served {
         if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
-            match try_attach(true) {
-                Ok(()) => return true,
-                Err(why) => unavailable(why),
-            }
-            return false;
+            return take_hold(true);
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -243,9 +261,55 @@ fn round() {
         return;
     }
     name_devices();
+    window::fetch_often(engine);
     engine.flush(false);
     read(engine);
+    window::write_waiting(engine, window::LINES_TAKE);
     write_if_any();
+}
+
+/// What a window of sampling needs; none while nothing is captured, and why.
+pub fn ready() -> Result<(&'static Engine, &'static Counts), String> {
+    if FORKED.load(Ordering::Relaxed) {
+        return Err("CUDA does not survive a fork".into());
+    }
+    let state = lock(&STATE).clone();
+    if !matches!(state.standing, Standing::Capturing | Standing::ByTime) {
+        let state_of = format!("the capture of the GPU is {}", state.standing.word());
+        let why =
+            if state.why.is_empty() { state_of } else { format!("{state_of}: {}", state.why) };
+        return Err(why);
+    }
+    let counts = lock(&SESSION).as_ref().map(|session| session.counts);
+    engine().zip(counts).ok_or_else(|| "the recorder has stopped".into())
+}
+
+/// Whether this is a forked child, where nothing of the GPU may be touched.
+pub fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Fetches records, waiting for those of kernels under way at most so long.
+pub fn settle(engine: &Engine, wait: Duration) {
+    drain(engine, wait);
+}
+
+/// Some or all kernels of a stretch have no record, and why.
+pub fn gap(start: u64, end: u64, why: String) {
+    lock(&STATE).gaps.push((start, end, why));
+}
+
+/// Takes samples and writes them.
+pub fn keep_samples(samples: &[Sample]) {
+    if let Some(session) = lock(&SESSION).as_mut() {
+        session.collector.samples(samples);
+    }
+    write();
+}
+
+/// The process's folder in the run; none when no recorder is on.
+pub fn folder() -> Option<PathBuf> {
+    lock(&SESSION).as_ref().map(|session| session.recording.folder.clone())
 }
 
 /// Asks the driver for the devices, once CUDA is up.
@@ -273,10 +337,15 @@ fn write_if_any() {
     }
 }
 
+/// The state as it is now.
+fn current() -> State {
+    State { sampling: window::json(), ..lock(&STATE).clone() }
+}
+
 /// Writes what was read, and the state.
-fn write() {
+pub fn write() {
     let dropped = engine().map_or(0, Engine::dropped);
-    let state = lock(&STATE).clone();
+    let state = current();
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.tally.dropped += dropped;
         session.collector.counted_by(session.counts);
@@ -317,6 +386,7 @@ pub fn flush(timeout: Duration) {
     }
     if let Some(engine) = engine() {
         drain(engine, timeout.min(STOP_WAITS));
+        window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     write_if_any();
 }
@@ -327,6 +397,7 @@ pub fn stopping() {
         return;
     }
     arm::disarm();
+    window::end();
     SERVED.fetch_add(1, Ordering::AcqRel);
     let standing = lock(&STATE).standing.clone();
     if let Some(engine) = engine() {
@@ -340,12 +411,14 @@ pub fn stopping() {
         engine::set_counts(None);
         engine.buffers.ring();
         read(engine);
+        window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
         lock(&STATE).standing = Standing::Stopped;
     }
     write_last();
     *lock(&SESSION) = None;
+    window::forget();
 }
 
 /// The program is ending without a stop: as much as can be had is written.
@@ -356,9 +429,11 @@ pub fn at_exit() {
     if let Some(engine) = engine()
         && matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
     {
+        window::end();
         drain(engine, EXIT_WAITS);
         engine.flush(true);
         read(engine);
+        window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     write_last();
 }
@@ -389,7 +464,7 @@ pub fn state() -> String {
         let state = State { standing: Standing::Unavailable, missing, why, ..State::OFF };
         return state.json(&Default::default(), &Launched::default());
     }
-    let state = lock(&STATE).clone();
+    let state = current();
     match lock(&SESSION).as_ref() {
         Some(session) => state.json(&session.collector.tally, &launched(session.counts)),
         None => state.json(&Default::default(), &Launched::default()),
@@ -404,6 +479,7 @@ pub fn give_way(why: &str) {
     {
         return;
     }
+    window::end();
     drain(engine, STOP_WAITS);
     let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
     engine.release(&kinds);
@@ -431,7 +507,5 @@ pub fn resume() {
     }
     let late = state.late;
     drop(state);
-    if let Err(why) = try_attach(late) {
-        unavailable(why);
-    }
+    take_hold(late);
 }

@@ -8,7 +8,7 @@ use crate::cupti::{Cupti, Record, Walk};
 use crate::files::Files;
 use crate::names::Names;
 use crate::state::Tally;
-use hodo_format::gpu::{Detail, Encoder, Work, flag, state_frame};
+use hodo_format::gpu::{Detail, Encoder, Sample, Work, flag, samples_frame, state_frame};
 use hodo_record::binding::Recording;
 use std::sync::atomic::Ordering;
 
@@ -21,6 +21,8 @@ pub struct Collector {
     frames: Vec<u8>,
     /// Pieces of work in `frames`.
     waiting: u64,
+    /// Rows of samples in `frames`.
+    waiting_samples: u64,
     names: Names,
     calls: Calls,
     sequence: u64,
@@ -38,6 +40,7 @@ impl Collector {
             encoder: Encoder::new(ZSTD_LEVEL),
             frames: Vec::new(),
             waiting: 0,
+            waiting_samples: 0,
             names: Names::default(),
             calls: Calls::default(),
             sequence: 0,
@@ -97,13 +100,26 @@ impl Collector {
         }
     }
 
+    /// Takes samples, to be written next.
+    pub fn samples(&mut self, mut samples: &[Sample]) {
+        self.finish_frame();
+        while !samples.is_empty() {
+            let taken = samples_frame(self.sequence, samples, &mut self.frames);
+            self.sequence += 1;
+            self.waiting_samples += taken as u64;
+            samples = &samples[taken..];
+        }
+    }
+
     /// Writes what was read, and `state`; what the disk refuses is counted as lost.
     pub fn write(&mut self, state: impl FnOnce(&Tally) -> String) {
         self.finish_frame();
         self.tally.file_bytes = self.files.bytes();
         let records = std::mem::take(&mut self.waiting);
         // The state goes to the same file as the work it speaks of, or neither does.
+        let samples = std::mem::take(&mut self.waiting_samples);
         self.tally.stored += records;
+        self.tally.samples += samples;
         state_frame(self.sequence, &state(&self.tally), &mut self.frames);
         self.sequence += 1;
         match self.files.append(&self.frames, records) {
@@ -111,6 +127,8 @@ impl Collector {
             Err(error) => {
                 self.tally.stored -= records;
                 self.tally.lost += records;
+                self.tally.samples -= samples;
+                self.tally.samples_lost += samples;
                 self.tally.trouble = format!("cannot write GPU work: {error}");
             }
         }
@@ -127,6 +145,6 @@ impl Collector {
 
     /// Whether there is anything that was read and not written.
     pub fn has_work(&self) -> bool {
-        self.waiting > 0 || !self.encoder.is_empty()
+        self.waiting > 0 || self.waiting_samples > 0 || !self.encoder.is_empty()
     }
 }

@@ -3,15 +3,12 @@
 
 use crate::cupti::code::Call;
 use crate::state::Launched;
+use hodo_format::gpu::Live;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const BYTES: usize = 4096;
-const MAGIC: u64 = u64::from_le_bytes(*b"hodo.gpu");
-const VERSION: u64 = 1;
-
-/// The page: `gpu.live` beside the spool. Words, little-endian, in this order.
+/// The page `gpu.live` beside the spool, in the order that [`Live`] reads.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Counts {
@@ -48,13 +45,13 @@ impl Counts {
 
     /// A page in `folder`; in memory alone where that is not possible.
     pub fn make(folder: &Path) -> &'static Counts {
-        let counts: &'static Counts = match map(&folder.join("gpu.live")) {
+        let counts: &'static Counts = match map(&folder.join(Live::FILE)) {
             // SAFETY: the mapping is as large as a page, zeroed, aligned, and never unmapped.
             Some(page) => unsafe { &*page },
             None => Box::leak(Box::default()),
         };
-        counts.version.store(VERSION, Ordering::Relaxed);
-        counts.magic.store(MAGIC, Ordering::Release);
+        counts.version.store(Live::VERSION, Ordering::Relaxed);
+        counts.magic.store(Live::MAGIC, Ordering::Release);
         counts
     }
 
@@ -104,12 +101,54 @@ fn map(path: &Path) -> Option<*const Counts> {
         .ok()?;
     // SAFETY: plain calls on our own file; its blocks are there before it is mapped.
     unsafe {
-        if libc::posix_fallocate(file.as_raw_fd(), 0, BYTES as libc::off_t) != 0 {
+        if libc::posix_fallocate(file.as_raw_fd(), 0, Live::BYTES as libc::off_t) != 0 {
             return None;
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED;
-        let page = libc::mmap(std::ptr::null_mut(), BYTES, protection, flags, file.as_raw_fd(), 0);
+        let page =
+            libc::mmap(std::ptr::null_mut(), Live::BYTES, protection, flags, file.as_raw_fd(), 0);
         (page != libc::MAP_FAILED).then_some(page.cast_const().cast())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_finds_what_was_counted() {
+        let folder = std::env::temp_dir().join(format!("hodo-counts-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let counts = Counts::make(&folder);
+        let all = [
+            (&counts.kernels, 9),
+            (&counts.graphs, 8),
+            (&counts.copies, 7),
+            (&counts.sets, 6),
+            (&counts.captured, 2),
+            (&counts.refused, 1),
+            (&counts.stored_kernels, 5),
+            (&counts.stored, 4),
+            (&counts.captured_others, 3),
+            (&counts.refused_others, 11),
+        ];
+        all.iter().for_each(|(counter, value)| counter.store(*value, Ordering::Relaxed));
+        let page = std::fs::read(folder.join(Live::FILE)).expect("the page");
+        let expected = Live {
+            kernels: 9,
+            graphs: 8,
+            copies: 7,
+            sets: 6,
+            captured: 2,
+            refused: 1,
+            stored_kernels: 5,
+            stored: 4,
+            captured_others: 3,
+            refused_others: 11,
+        };
+        assert_eq!(Live::parse(&page), Some(expected));
+        assert_eq!(counts.kernels_under_way(), expected.launched_kernels() - 5);
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }

@@ -9,6 +9,7 @@ use crate::callback;
 use crate::counts::Counts;
 use crate::cupti::code::{self, attribute, domain, kind, resource, result};
 use crate::cupti::{CudaDriver, Cupti, Problem};
+use crate::pc::Cubins;
 use hodo_record::ClockSource;
 use hodo_record::binding::counter;
 use std::ffi::c_void;
@@ -36,6 +37,10 @@ pub struct Engine {
     pub by_time: AtomicBool,
     /// CUPTI has given up; its result.
     pub fatal: AtomicU32,
+    /// Whether modules are copied when they are loaded.
+    pub with_modules: AtomicBool,
+    /// Those that were.
+    pub cubins: Cubins,
 }
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
@@ -75,6 +80,8 @@ pub fn make(cupti: Cupti, clock: ClockSource) -> &'static Engine {
             subscriber: AtomicPtr::new(std::ptr::null_mut()),
             by_time: AtomicBool::new(false),
             fatal: AtomicU32::new(0),
+            with_modules: AtomicBool::new(false),
+            cubins: Cubins::default(),
         }
     })
 }
@@ -156,6 +163,13 @@ impl Engine {
             }
             for number in [resource::GRAPH_NODE_CREATED, resource::GRAPH_NODE_CLONED] {
                 cupti.enable_callback(switch, subscriber, domain::RESOURCE, number)?;
+            }
+            for number in [resource::CONTEXT_CREATED, resource::CONTEXT_DESTROY_STARTING] {
+                let _ = cupti.enable_callback(switch, subscriber, domain::RESOURCE, number);
+            }
+            if !on || self.with_modules.load(Ordering::Acquire) {
+                let number = resource::MODULE_LOADED;
+                let _ = cupti.enable_callback(switch, subscriber, domain::RESOURCE, number);
             }
             let _ = cupti.enable_domain(switch, subscriber, domain::STATE);
             if known == 0 {

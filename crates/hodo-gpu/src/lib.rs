@@ -21,9 +21,11 @@ mod graphs;
 mod launches;
 mod names;
 pub mod nvtx;
+mod pc;
 #[cfg(feature = "record")]
 mod recording;
 mod state;
+pub mod window;
 
 pub use ambient::set_forward;
 pub use arm::injected;

@@ -32,6 +32,10 @@ pub struct Tally {
     pub unfinished: u64,
     /// Records that CUPTI dropped.
     pub dropped: u64,
+    /// Rows of samples on disk.
+    pub samples: u64,
+    /// Rows of samples that the disk refused.
+    pub samples_lost: u64,
     /// Pieces of work on disk.
     pub stored: u64,
     /// Pieces of work that the disk refused.
@@ -127,6 +131,8 @@ pub struct State {
     pub missing: Option<&'static str>,
     /// Why it stands so, and what to do; empty when all is well.
     pub why: String,
+    /// How scopes are found: by `callbacks` or by `time`.
+    pub tier: Option<&'static str>,
     /// The libcupti in use.
     pub library: String,
     /// Its version.
@@ -141,6 +147,8 @@ pub struct State {
     pub kinds: Vec<&'static str>,
     /// Times without capture: ticks of start and end, and why. The last may be open, with end 0.
     pub gaps: Vec<(u64, u64, String)>,
+    /// What is said of windows of sampling, as JSON; none when none was asked for.
+    pub sampling: Option<String>,
 }
 
 impl State {
@@ -150,6 +158,7 @@ impl State {
         standing: Standing::Off,
         missing: None,
         why: String::new(),
+        tier: None,
         library: String::new(),
         version: String::new(),
         driver: 0,
@@ -157,16 +166,12 @@ impl State {
         late: false,
         kinds: Vec::new(),
         gaps: Vec::new(),
+        sampling: None,
     };
 
     /// As JSON, with the numbers of `tally` and of the callbacks.
     pub fn json(&self, tally: &Tally, launched: &Launched) -> String {
         let kinds: Vec<String> = self.kinds.iter().map(|kind| (*kind).to_string()).collect();
-        let tier = match self.standing {
-            Standing::ByTime => Some("time"),
-            Standing::Capturing | Standing::Stopped => Some("callbacks"),
-            _ => None,
-        };
         let driver = match self.driver {
             0 => None,
             driver => Some(format!("CUDA {}.{}", driver / 1000, driver % 1000 / 10)),
@@ -176,7 +181,7 @@ impl State {
             .text("state", self.standing.word())
             .maybe_text("missing", self.missing)
             .text("why", &self.why)
-            .maybe_text("tier", tier)
+            .maybe_text("tier", self.tier)
             .text("library", &self.library)
             .text("version", &self.version)
             .maybe_text("driver", driver.as_deref())
@@ -184,6 +189,7 @@ impl State {
             .raw("late", if self.late { "true" } else { "false" })
             .texts("kinds", &kinds)
             .raw("gaps", &self.gaps())
+            .raw("sampling", self.sampling.as_deref().unwrap_or("null"))
             .number("launches", launched.all())
             .number("kept", tally.stored)
             .number("dropped", tally.dropped)
@@ -269,5 +275,7 @@ fn records(tally: &Tally) -> String {
         .number("no_scope", tally.no_scope)
         .number("unknown", tally.unknown)
         .number("by_time", tally.by_time)
+        .number("samples", tally.samples)
+        .number("samples_lost", tally.samples_lost)
         .finish()
 }

@@ -13,7 +13,7 @@ use hodo_format::arena::{
 use hodo_format::record::{SpanId, flag};
 use std::sync::OnceLock;
 use std::time::Duration;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// A live thread's state, listed so that others can send it to the slow path.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ fn write_header(process: &Process, slab: u32) -> *const ThreadHeader {
             ended: AtomicU32::new(0),
             started: process.clock.now(),
             ended_at: AtomicU64::new(0),
-            name: os_name(),
+            name: os_name().map(AtomicU8::new),
             lost: AtomicCounts::default(),
             depth_dropped: AtomicU64::new(0),
             out_of_order: AtomicU64::new(0),
@@ -154,6 +154,24 @@ fn os_name() -> [u8; THREAD_NAME_BYTES] {
     // SAFETY: the kernel writes at most 16 bytes with the final NUL.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name
+}
+
+/// Names a thread in reports, if it records or is the calling one. The system's name stays.
+pub fn name_thread(os_tid: u32, name: &str) {
+    // SAFETY: gettid has no failure.
+    if unsafe { libc::syscall(libc::SYS_gettid) } as u32 == os_tid {
+        attached();
+    }
+    let Some(process) = process::current() else { return };
+    let end = crate::names::floor_boundary(name, THREAD_NAME_BYTES);
+    let name = name.as_bytes()[..end].iter().copied().chain(std::iter::repeat(0));
+    for live in crate::lock(&process.live).iter() {
+        // SAFETY: threads leave this list, under its lock, before their slab is given back.
+        let header = unsafe { (*live.0).header() };
+        if header.os_tid == os_tid {
+            header.name.iter().zip(name.clone()).for_each(|(to, byte)| to.store(byte, Ordering::Relaxed));
+        }
+    }
 }
 
 /// How often the end of a thread is put off, so that destructors which run before may still record.

@@ -67,6 +67,30 @@ pub unsafe fn innermost_of(thread: *mut Thread) -> u64 {
     }
 }
 
+/// Whether a scope named `name` is open on a thread, innermost or around it: of another thread, as
+/// of some moment during the call.
+///
+/// # Safety
+/// As for [`innermost_of`].
+pub unsafe fn is_inside(thread: *mut Thread, name: u32) -> bool {
+    /// More scopes than a thread can have open: a chain that changes while it is followed ends.
+    const MOST: usize = 1 << 16;
+    // SAFETY: by the contract; slots are memory that can be read, whoever has them now.
+    unsafe {
+        let mut slot = std::ptr::read_volatile(&raw const (*thread).current);
+        for _ in 0..MOST {
+            if slot.is_null() || (*slot).id.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+                return false;
+            }
+            if Head::from_word(std::ptr::read_volatile(&raw const (*slot).head)).name == name {
+                return true;
+            }
+            slot = std::ptr::read_volatile(&raw const (*slot).up);
+        }
+    }
+    false
+}
+
 /// The interned string with this id; empty for an id that nobody was given.
 pub fn name(id: u32) -> &'static str {
     crate::names::lock().texts().get(id as usize).copied().unwrap_or("")

@@ -163,11 +163,12 @@ impl Source {
         lost[Loss::RingFull as usize] = ring_lost;
         let mut produced = self.stored;
         produced += ring_lost;
-        let end = header.name.iter().position(|&b| b == 0).unwrap_or(header.name.len());
+        let name = header.name.each_ref().map(|byte| byte.load(Ordering::Relaxed));
+        let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
         ThreadInfo {
             number: self.number,
             os_tid: header.os_tid,
-            name: String::from_utf8_lossy(&header.name[..end]).into_owned(),
+            name: String::from_utf8_lossy(&name[..end]).into_owned(),
             started: header.started,
             ended: self.has_ended(arena).then(|| get(&header.ended_at)),
             produced,

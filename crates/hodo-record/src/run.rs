@@ -28,6 +28,28 @@ pub struct Identity {
     pub parent: Option<(String, String)>,
 }
 
+impl Config {
+    /// The folder of the run that a recorder with this configuration joins, or of a new one: for a
+    /// launcher, which passes it on in `HODO_RUN`. Nothing is made.
+    pub fn run_folder(&self) -> PathBuf {
+        let rank = Rank::detect(|name| std::env::var(name).ok());
+        folder(self, &rank, nanoseconds(libc::CLOCK_REALTIME), random())
+    }
+}
+
+/// The run's folder: as it is said, else named by the job that all ranks share, else a new one.
+fn folder(config: &Config, rank: &Rank, start_ns: u64, random: u64) -> PathBuf {
+    let run = config.run.clone().unwrap_or_else(|| {
+        let app = clean(&config.app_name());
+        let name = match &rank.job {
+            Some(job) => format!("{app}-{}", clean(job)),
+            None => format!("{}-{app}-{:06x}", stamp(start_ns), random >> 40),
+        };
+        config.dir.clone().unwrap_or_else(|| ".hodo".into()).join(name)
+    });
+    std::path::absolute(&run).unwrap_or(run)
+}
+
 impl Identity {
     /// A new identity for this process.
     pub fn new(config: &Config) -> Identity {
@@ -35,14 +57,7 @@ impl Identity {
         let start_ns = nanoseconds(libc::CLOCK_REALTIME);
         let rank = Rank::detect(|name| std::env::var(name).ok());
         let app = config.app_name();
-        let run = config.run.clone().unwrap_or_else(|| {
-            let name = match &rank.job {
-                Some(job) => format!("{}-{}", clean(&app), clean(job)),
-                None => format!("{}-{}-{:06x}", stamp(start_ns), clean(&app), process >> 40),
-            };
-            config.dir.clone().unwrap_or_else(|| ".hodo".into()).join(name)
-        });
-        let run = std::path::absolute(&run).unwrap_or(run);
+        let run = folder(config, &rank, start_ns, process);
         let pid = std::process::id();
         let folder = run.join(format!("p{pid}-{:08x}", process as u32));
         let argv = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();

@@ -78,6 +78,8 @@ pub struct Table {
     pub mark_with: unsafe extern "C" fn(u32, *const Raw, bool, *const u8, usize),
     /// Copies the GPU capture's state, a JSON object, as far as it fits; returns its length.
     pub gpu_state: unsafe extern "C" fn(*mut u8, usize) -> usize,
+    /// Names a thread by its number of the system's: number, text.
+    pub name_thread: unsafe extern "C" fn(u32, *const u8, usize),
 }
 
 /// This copy's table.
@@ -112,6 +114,7 @@ pub static TABLE: Table = Table {
     ticks_ns,
     mark_with,
     gpu_state,
+    name_thread,
 };
 
 extern "C" fn thread(version: u32) -> *mut Thread {
@@ -322,4 +325,14 @@ unsafe extern "C" fn gpu_state(text: *mut u8, size: usize) -> usize {
         unsafe { text.copy_from_nonoverlapping(state.as_ptr(), state.len().min(size)) };
         state.len()
     })
+}
+
+/// # Safety
+/// The bytes are those of a `str`.
+unsafe extern "C" fn name_thread(os_tid: u32, text: *const u8, len: usize) {
+    guarded((), || {
+        // SAFETY: by the contract.
+        let bytes = unsafe { std::slice::from_raw_parts(text, len) };
+        attach::name_thread(os_tid, &String::from_utf8_lossy(bytes));
+    });
 }

@@ -61,6 +61,8 @@ pub struct Health {
     pub run: [c_char; HODO_HEALTH_TEXT],
     /// What does not work as it should, and why; empty when all is well.
     pub degraded: [c_char; HODO_HEALTH_TEXT],
+    /// NVTX ranges that were popped or ended without having been opened, or could not be kept.
+    pub nvtx_unmatched: u64,
 }
 
 /// Fills in as much as both sides know.
@@ -105,6 +107,8 @@ fn fill(known: &mut Health) {
     let run = health.run.map(|run| run.to_string_lossy().into_owned()).unwrap_or_default();
     put(&mut known.run, &run);
     put(&mut known.degraded, &health.degraded);
+    let nvtx = hodo_gpu::nvtx::counts();
+    known.nvtx_unmatched = nvtx.pops_without_push + nvtx.ends_without_start + nvtx.too_many_started;
 }
 
 fn put(bytes: &mut [c_char; HODO_HEALTH_TEXT], text: &str) {

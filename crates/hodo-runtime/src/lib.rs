@@ -8,6 +8,7 @@ pub mod control;
 pub mod gpu;
 pub mod handle;
 pub mod health;
+pub mod inject;
 pub mod layout;
 pub mod options;
 pub mod scope;

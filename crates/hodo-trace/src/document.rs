@@ -126,6 +126,7 @@ fn gpu(process: &Process) -> Value {
         "driver": state.and_then(GpuState::driver),
         "devices": state.map(GpuState::devices).unwrap_or_default(),
         "counts": state.map(GpuState::counts),
+        "launched": gpu.launched(process.state),
         "gaps": gpu.gaps().iter().map(gap).collect::<Vec<_>>(),
         "work": gpu.work.len(),
         "samples": gpu.samples.len(),

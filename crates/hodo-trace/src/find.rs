@@ -58,6 +58,11 @@ impl Run {
         }
     }
 
+    /// What is known of one run without reading its records; nothing of a folder that is none.
+    pub fn summary(folder: &Path) -> RunSummary {
+        summary(folder)
+    }
+
     /// The runs in `dir`, newest first.
     pub fn list(dir: &Path) -> Vec<RunSummary> {
         let mut runs: Vec<RunSummary> = folders(dir).iter().map(|folder| summary(folder)).collect();

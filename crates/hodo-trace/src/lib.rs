@@ -43,8 +43,8 @@ pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;
 pub use gpu::{
-    CopySum, Gpu, GpuBySpan, GpuCounts, GpuDevice, GpuGap, GpuMissing, GpuState, GpuTotals,
-    GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum,
+    CopySum, Gpu, GpuBySpan, GpuCounts, GpuDevice, GpuGap, GpuLaunched, GpuMissing, GpuState,
+    GpuTotals, GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum,
     WorkByScope, WorkRow, WorkRows,
 };
 pub use last::{Last, parse_duration_ns};
@@ -57,8 +57,9 @@ pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, mark_columns, span_columns};
 pub use tree::{
     BackwardRow, Bench, CpuSum, Durations, FlatRow, FlatSort, GpuAbsence, GpuSummary, KernelRow,
-    KernelScope, KernelShape, KernelTable, MarkSeries, Node, NodeGpu, NodeKind, SCHEMA, Tag, Tree,
-    backward_by_forward, flat, kernels, kernels_in_full, tree,
+    KernelScope, KernelShape, KernelTable, MarkSeries, Node, NodeGpu, NodeKind, SCHEMA,
+    SampleTable, SampledInstruction, SampledKernel, SampledScope, StallSum, Tag, Tree,
+    backward_by_forward, flat, kernels, kernels_in_full, samples, tree,
 };
 pub use values::{AttrRow, Attrs, MarkAttrs, MarkRow, OVERHEAD_MARK, Value};
 

@@ -53,3 +53,38 @@ pub fn gpu_forward(scope: u64, _ignored: &Bound<'_, pyo3::types::PyTuple>) {
         unsafe { (runtime.gpu_forward)(scope) };
     }
 }
+
+/// Opens a window of closer looking; says why not, nothing when it is open.
+#[pyfunction]
+pub fn gpu_window_begin(
+    py: Python<'_>,
+    kind: CString,
+    mode: CString,
+    scope: CString,
+) -> Option<String> {
+    let Some(runtime) = runtime::loaded() else {
+        return Some("nothing records: call hodo.init() first".into());
+    };
+    py.detach(|| {
+        // SAFETY: the texts live until the call returns.
+        let code =
+            unsafe { (runtime.gpu_window_begin)(kind.as_ptr(), mode.as_ptr(), scope.as_ptr()) };
+        (code != 0).then(|| reason(runtime))
+    })
+}
+
+fn reason(runtime: &runtime::Runtime) -> String {
+    let mut text = [0u8; 4096];
+    // SAFETY: the buffer has the size that is told.
+    let len = unsafe { (runtime.gpu_window_reason)(text.as_mut_ptr().cast(), text.len()) };
+    String::from_utf8_lossy(&text[..len.min(text.len() - 1)]).into_owned()
+}
+
+/// Ends the window; whether one was open.
+#[pyfunction]
+pub fn gpu_window_end(py: Python<'_>) -> bool {
+    runtime::loaded().is_some_and(|runtime| {
+        // SAFETY: a plain call.
+        py.detach(|| unsafe { (runtime.gpu_window_end)() }) != 0
+    })
+}

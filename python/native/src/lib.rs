@@ -166,6 +166,8 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu::gpu_give_way, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_resume, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_forward, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_window_begin, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_window_end, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_forward_of, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_watch_forward, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_no_more, module)?)?;

@@ -55,6 +55,9 @@ functions! {
     gpu_give_way: c"hodo_gpu_give_way" (*const c_char);
     gpu_resume: c"hodo_gpu_resume" ();
     gpu_forward: c"hodo_gpu_forward" (u64) -> u64;
+    gpu_window_begin: c"hodo_gpu_window_begin" (*const c_char, *const c_char, *const c_char) -> u32;
+    gpu_window_end: c"hodo_gpu_window_end" () -> u32;
+    gpu_window_reason: c"hodo_gpu_window_reason" (*mut c_char, usize) -> usize;
     gpu_watch_forward: c"hodo_gpu_watch_forward" (bool) -> bool;
     gpu_forward_of: c"hodo_gpu_forward_of" (u64) -> u64;
 }

@@ -85,7 +85,7 @@ def count(events: list[dict], names: set[str], captured: str | None) -> collecti
         if event.get("cat") == "user_annotation" and event["name"] in names
     )
     calls = {
-        event["args"]["correlation"]: event["ts"]
+        event["args"]["correlation"]: (event["ts"], event["name"])
         for event in events
         if event.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in event.get("args", {})
     }
@@ -94,8 +94,8 @@ def count(events: list[dict], names: set[str], captured: str | None) -> collecti
         what = WHAT.get(event.get("cat", ""))
         if what is None:
             continue
-        at = calls[event["args"]["correlation"]]
+        at, call = calls[event["args"]["correlation"]]
         path = "/".join(name for start, end, name in windows if start <= at <= end) or "-"
-        in_graph = bool(event["args"].get("graph node id"))
+        in_graph = "GraphLaunch" in call
         counts[f"{path}: {what}" + (f" captured in {captured}" if in_graph else "")] += 1
     return counts

@@ -3,6 +3,7 @@
 use super::Check;
 use crate::term::text;
 use hodo::Config;
+use std::path::Path;
 use std::time::Duration;
 
 /// What a variable takes.
@@ -16,18 +17,28 @@ enum Takes {
     Number(&'static str),
     /// A scope's id.
     Id,
+    /// A library: its path, or a name that the loader knows.
+    Library,
 }
 
 /// Variables the recorder and this program read.
-const VARIABLES: [(&str, Takes); 11] = [
+const VARIABLES: [(&str, Takes); 19] = [
     ("HODO", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
     ("HODO_APP", Takes::Text),
     ("HODO_CLOCK", Takes::Words(&["auto", "counter", "monotonic"])),
     ("HODO_CPU", Takes::Words(&["auto", "rseq", "perf", "syscall", "off"])),
+    ("HODO_CUPTI_PATH", Takes::Library),
     ("HODO_DIR", Takes::Text),
     ("HODO_FLUSH", Takes::Number("a whole number of milliseconds, such as 1000")),
+    ("HODO_GPU", Takes::Words(&["auto", "off", "monitor", "trace", "pc-sampling"])),
+    ("HODO_GPU_BUFFERS", Takes::Text),
+    ("HODO_GPU_KINDS", Takes::Text),
+    ("HODO_INJECT", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
+    ("HODO_INJECT_PID", Takes::Text),
+    ("HODO_LIBRARY", Takes::Library),
     ("HODO_MAX_DEPTH", Takes::Number("a whole number, such as 64")),
     ("HODO_MEMORY", Takes::Number("bytes, such as 64M")),
+    ("HODO_PACKAGES", Takes::Text),
     ("HODO_PARENT", Takes::Id),
     ("HODO_RUN", Takes::Text),
     ("HODO_SPOOL_BYTES", Takes::Number("bytes, such as 4G")),
@@ -73,6 +84,9 @@ fn wrong(name: &str, value: &str) -> Option<String> {
         Takes::Number(wants) if !is_taken(name, value) => (*wants).to_owned(),
         Takes::Id if !(value.len() == 32 && value.bytes().all(|b| b.is_ascii_hexdigit())) => {
             "the id of a scope, 32 hex digits".to_owned()
+        }
+        Takes::Library if value.contains('/') && !Path::new(value).is_file() => {
+            return Some(format!("{told} names no file; set it to a library that is there"));
         }
         _ => return None,
     };
@@ -138,6 +152,15 @@ mod tests {
             assert!(todo.contains(&format!("{name}={value} is ignored")), "{todo}");
             assert!(todo.contains(wants) && all.contains(&todo), "{todo}");
         }
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_is_named() {
+        let missing = checked(&[("HODO_LIBRARY", "/nonexistent/libhodo.so")]);
+        assert_eq!(missing.state, State::Warn);
+        assert!(missing.todo.unwrap_or_default().contains("names no file"));
+        assert_eq!(checked(&[("HODO_LIBRARY", "libhodo.so")]).state, State::Ok);
+        assert_eq!(checked(&[("HODO_GPU", "fast")]).state, State::Warn);
     }
 
     #[test]

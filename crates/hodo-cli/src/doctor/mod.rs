@@ -3,6 +3,7 @@
 mod cpu;
 mod environment;
 mod folder;
+mod gpu;
 mod machine;
 mod runs;
 mod trial;
@@ -96,9 +97,19 @@ fn all(dir: &Path) -> Vec<Check> {
     }
     checks.extend([cpu::rseq(), cpu::perf_events()]);
     checks.extend(folder);
-    checks.extend([machine::file_size_limit(), machine::memory(), environment::check()]);
-    checks.push(runs::count(dir));
+    checks.extend([machine::file_size_limit(), machine::memory()]);
+    checks.extend(gpu::all());
+    checks.extend([environment::check(), library(), runs::count(dir)]);
     checks
+}
+
+/// What `hodo run` needs.
+fn library() -> Check {
+    const NAME: &str = "library";
+    match crate::run::library::find() {
+        Ok(path) => Check::ok(NAME, format!("{}: hodo run works", path.display())),
+        Err(why) => Check::warn(NAME, "hodo run does not work", why),
+    }
 }
 
 fn document(dir: &Path, checks: &[Check]) -> Value {

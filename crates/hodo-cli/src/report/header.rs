@@ -59,8 +59,23 @@ fn amounts(view: &View<'_>) -> String {
         text::plural(spans, "scope"),
         fitting,
         text::plural(marks as u64, "mark"),
+        kernels(view),
     ];
     joined(&parts)
+}
+
+/// Kernels of the whole run; nothing where none could be seen.
+fn kernels(view: &View<'_>) -> String {
+    let work = |p: &Process| {
+        let work = &p.gpu.work;
+        work.rows().filter(|&row| work.kernel(row).is_some()).count() as u64
+    };
+    let captured = view.run.processes.iter().filter(|p| p.gpu.missing().is_none());
+    let counts: Vec<u64> = captured.map(work).collect();
+    match counts.is_empty() {
+        true => String::new(),
+        false => text::plural(counts.iter().sum(), "kernel"),
+    }
 }
 
 /// `rank 3`, `ranks 0-2, 5`; nothing for none. `ranks` is sorted.

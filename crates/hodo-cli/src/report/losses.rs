@@ -15,6 +15,7 @@ pub fn text(view: &View<'_>) -> String {
     let processes = &view.run.processes;
     let mut notes = vec![equation(processes)];
     notes.extend(damage(processes));
+    notes.extend(gpu(view));
     notes.extend(oddities(processes));
     notes.extend(overhead(view));
     heading("Recording", "") + &notes.iter().map(|n| lines(n, view.width)).collect::<String>()
@@ -59,6 +60,64 @@ fn damage(processes: &[Process]) -> Vec<Note> {
         notes.push((DIM, " ", format!("and {} more places", places.len() - PLACES)));
     }
     notes
+}
+
+/// Work on the GPU that is not there, and stretches without any.
+fn gpu(view: &View<'_>) -> Vec<Note> {
+    let gpu = &view.tree.gpu;
+    let counts = &gpu.counts;
+    let lost = [
+        (gpu.lost_kernels, "kernel", "launched whose records were lost with the process"),
+        (
+            counts.lost,
+            "record",
+            "of GPU work removed to stay under the size cap, or refused by the disk",
+        ),
+        (counts.dropped, "record", "of GPU work dropped by CUPTI: its buffers were full"),
+    ];
+    let odd = [
+        (
+            counts.unstamped,
+            "piece",
+            "of GPU work without times: the device had no memory left for them",
+        ),
+        (counts.unfinished, "piece", "of GPU work that had not ended when the capture did"),
+        (gpu.under_way_kernels, "kernel", "launched whose records have not come yet"),
+        (gpu.newer, "piece", "of GPU work launched while this was read, not shown"),
+    ];
+    let note = |style, sign| {
+        move |(n, what, how): (u64, &str, &str)| {
+            let was = if n == 1 { "was " } else { "were " };
+            let was = if how.starts_with("launched whose") { was } else { "" };
+            (n > 0).then(|| (style, sign, format!("{} {was}{how}", text::plural(n, what))))
+        }
+    };
+    let lost = lost.into_iter().filter_map(note(HOT, "✗"));
+    lost.chain(odd.into_iter().filter_map(note(WARM, "!"))).chain(gaps(view)).collect()
+}
+
+/// Stretches in which nothing was captured, each with its reason.
+fn gaps(view: &View<'_>) -> Vec<Note> {
+    const MAX_GAPS: usize = 3;
+    let of = |p: &Process| {
+        let (clock, gaps) = (p.clock.clone(), p.gpu.gaps());
+        let last = p.last_tick;
+        gaps.into_iter().map(move |gap| {
+            let long = clock.duration_ns(gap.end.min(last).saturating_sub(gap.start));
+            let ended = if gap.end == u64::MAX { ", to its end" } else { "" };
+            let long = number::duration(long as f64);
+            (
+                WARM,
+                "!",
+                format!("GPU: nothing captured for {long}{ended}: {}", text::safe(&gap.why)),
+            )
+        })
+    };
+    let all: Vec<Note> = view.run.processes.iter().flat_map(of).collect();
+    let more = all.len().saturating_sub(MAX_GAPS);
+    let mut shown: Vec<Note> = all.into_iter().take(MAX_GAPS).collect();
+    shown.extend((more > 0).then(|| (DIM, " ", format!("and {more} more such stretches"))));
+    shown
 }
 
 /// Things the program did that a reader should know of.

@@ -1,14 +1,19 @@
 //! `hodo report`: where the time of a run went, as text for people or JSON for programs.
 
+mod backward;
 mod bench;
 mod ends;
+mod gpu;
 mod header;
 mod json;
+mod kernels;
 mod losses;
 mod marks;
+mod samples;
 mod select;
 mod top;
 mod tree;
+mod work;
 
 use crate::args::{ReportArgs, When};
 use crate::output::{self, Failure, Outcome};
@@ -24,6 +29,8 @@ pub struct View<'a> {
     pub run: &'a Run,
     /// Its scopes by path.
     pub tree: &'a Tree,
+    /// Which scopes were asked for.
+    pub filter: &'a Filter,
     /// What was asked for.
     pub args: &'a ReportArgs,
     /// Scopes with a smaller total are hidden.
@@ -62,7 +69,7 @@ pub fn run(args: &ReportArgs, dir: &Path, color: When) -> Outcome {
     check_rank(&run, args.rank)?;
     let tree = hodo_trace::tree(&run, &filter);
     let width = style::columns(args.width);
-    let view = View { run: &run, tree: &tree, args, min, width };
+    let view = View { run: &run, tree: &tree, filter: &filter, args, min, width };
     if args.json {
         output::json(&json::document(&view))?;
     } else {
@@ -97,17 +104,21 @@ fn check_rank(run: &Run, wanted: Option<u32>) -> Result<(), Failure> {
     Err(Failure::Failed(format!("no process has rank {wanted}; {known}")))
 }
 
+/// Writes a part of the report; nothing when there is nothing to say.
+type Section = fn(&View<'_>) -> String;
+
 fn text(view: &View<'_>) -> String {
-    let sections = [
-        header::text(view),
-        tree::text(view),
-        ends::text(view),
-        bench::text(view),
-        top::text(view),
-        marks::text(view),
-        losses::text(view),
-    ];
-    let shown: Vec<String> = sections.into_iter().filter(|s| !s.is_empty()).collect();
+    let about_gpu: [Section; 4] = [gpu::text, kernels::text, backward::text, samples::text];
+    let usual: [Section; 6] =
+        [tree::text, gpu::text, ends::text, bench::text, top::text, marks::text];
+    let asked: &[Section] = if view.args.is_about_gpu() { &about_gpu } else { &usual };
+    let sections: [&[Section]; 3] = [&[header::text], asked, &[losses::text]];
+    let shown: Vec<String> = sections
+        .into_iter()
+        .flatten()
+        .map(|section| section(view))
+        .filter(|section| !section.is_empty())
+        .collect();
     shown.join("\n")
 }
 

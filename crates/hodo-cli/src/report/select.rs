@@ -18,6 +18,8 @@ pub struct Line {
     pub node: u32,
     /// The lines that lead to it.
     pub branch: String,
+    /// The lines that lead past what is said below it.
+    pub below: String,
 }
 
 /// The lines to show, and how many paths are left out.
@@ -103,6 +105,7 @@ fn compare(a: &Node, b: &Node, sort: SortBy) -> Ordering {
         SortBy::P95 => n.durations.map_or(0, |d| d.p95_ns),
         SortBy::Max => n.durations.map_or(0, |d| d.max_ns),
         SortBy::Cpu => n.cpu.total_ns.unwrap_or(0),
+        SortBy::Gpu => n.gpu.as_ref().map_or(0, |gpu| gpu.all.busy_ns),
         SortBy::Name | SortBy::Start => 0,
     };
     match sort {
@@ -117,8 +120,8 @@ fn walk(children: &Children) -> Vec<Line> {
     let mut stack: Vec<(u32, Vec<bool>)> =
         children.roots.iter().rev().map(|&n| (n, Vec::new())).collect();
     while let Some((node, last)) = stack.pop() {
-        lines.push(Line { node, branch: branch(&last) });
         let inside = &children.of[node as usize];
+        lines.push(Line { node, branch: branch(&last), below: below(&last, !inside.is_empty()) });
         for (k, &child) in inside.iter().enumerate().rev() {
             let mut path = last.clone();
             path.push(k + 1 == inside.len());
@@ -132,11 +135,19 @@ fn walk(children: &Children) -> Vec<Line> {
 fn branch(last: &[bool]) -> String {
     let Some((&own, above)) = last.split_last() else { return String::new() };
     let folded = above.len().saturating_sub(LEVELS);
-    let mut out = if folded > 0 { format!("⋯{} ", folded + 1) } else { String::new() };
-    for &ended in &above[folded..] {
-        out.push_str(if ended { "   " } else { "│  " });
-    }
-    out + if own { "└─ " } else { "├─ " }
+    let out = if folded > 0 { format!("⋯{} ", folded + 1) } else { String::new() };
+    out + &past(&above[folded..]) + if own { "└─ " } else { "├─ " }
+}
+
+/// The lines in front of what is said below a name, which has others inside or not.
+fn below(last: &[bool], has_inside: bool) -> String {
+    let folded = last.len().saturating_sub(LEVELS + 1);
+    let out = " ".repeat(if folded > 0 { format!("⋯{folded} ").chars().count() } else { 0 });
+    out + &past(&last[folded..]) + if has_inside { "│  " } else { "   " }
+}
+
+fn past(last: &[bool]) -> String {
+    last.iter().map(|&ended| if ended { "   " } else { "│  " }).collect()
 }
 
 #[cfg(test)]
@@ -149,6 +160,8 @@ mod tests {
         assert_eq!(branch(&[false]), "├─ ");
         assert_eq!(branch(&[false, true]), "│  └─ ");
         assert_eq!(branch(&[true, false]), "   ├─ ");
+        assert_eq!(below(&[false, true], false), "│     ".to_owned() + "   ");
+        assert_eq!(below(&[], true), "│  ");
     }
 
     #[test]
@@ -156,5 +169,6 @@ mod tests {
         let deep = branch(&[true; 60]);
         assert!(deep.starts_with("⋯50 "), "{deep}");
         assert!(deep.chars().count() < 45);
+        assert_eq!(below(&[true; 60], false).chars().count(), deep.chars().count() + 3);
     }
 }

@@ -1,13 +1,13 @@
 //! The tree of scopes: one line a path.
 
 use super::select::{self, Line};
-use super::{View, heading};
+use super::{View, heading, work};
 use crate::term::number::{self, duration_cell};
 use crate::term::style::{self, ACCENT, DIM, HOT, PLAIN, WARM};
 use crate::term::table::{Cell, Column, Table};
 use crate::term::text;
 use anstyle::Style;
-use hodo_trace::{CpuSum, Node, NodeKind, Tag};
+use hodo_trace::{CpuSum, Node, NodeKind, Tag, Tree};
 
 /// Cells of a share's bar.
 const BAR: usize = 6;
@@ -22,9 +22,54 @@ pub fn text(view: &View<'_>) -> String {
     let all_ns = view.tree.scopes_ns();
     let mut table = Table::new(columns());
     for line in &chosen.lines {
-        table.row(row(&view.tree.nodes[line.node as usize], line, all_ns));
+        table.row(row(view.tree, line, all_ns));
+        let below = work::below(view, line.node, &line.below);
+        below.into_iter().for_each(|said| table.row(said.cells()));
     }
+    work::of_no_scope(view).into_iter().for_each(|said| table.row(said.cells()));
     table.render(view.width) + &notes(view, chosen.hidden, &table.dropped(view.width))
+}
+
+/// A line that is not a scope's: work on the GPU.
+#[derive(Default)]
+pub struct Said {
+    /// What it is about.
+    pub name: Cell,
+    /// How often.
+    pub count: Option<u64>,
+    /// Of the time of all kernels there.
+    pub share: Option<f64>,
+    /// Time on the GPU.
+    pub busy_ns: Option<u64>,
+    /// Kernels, where it is about several.
+    pub kernels: Option<u64>,
+    /// From a launch to the start.
+    pub launch_ns: Option<u64>,
+    /// Mean time.
+    pub mean_ns: Option<u64>,
+}
+
+impl Said {
+    fn cells(self) -> Vec<Cell> {
+        let number = |n: Option<u64>| Cell::new(DIM, n.map(number::count).unwrap_or_default());
+        let time = |ns: Option<u64>| {
+            Cell::new(DIM, ns.map(|ns| duration_cell(ns as f64)).unwrap_or_default())
+        };
+        let mut cells = vec![Cell::default(); columns().len()];
+        let mut put = |title: &str, cell: Cell| {
+            if let Some(at) = columns().iter().position(|c| c.title == title) {
+                cells[at] = cell;
+            }
+        };
+        put("scope", self.name);
+        put("count", number(self.count));
+        put("of parent", self.share.map(|share| part(share, DIM)).unwrap_or_default());
+        put(work::BUSY, time(self.busy_ns));
+        put(work::KERNELS, number(self.kernels));
+        put(work::LAUNCH, time(self.launch_ns));
+        put("mean", time(self.mean_ns));
+        cells
+    }
 }
 
 fn empty(view: &View<'_>) -> String {
@@ -44,19 +89,24 @@ fn columns() -> Vec<Column> {
         Column::text("scope", 0).cut(),
         Column::number("count", 1),
         Column::number("total", 0),
-        Column::text("of parent", 2),
-        Column::number("self", 3),
-        Column::number("mean", 5),
-        Column::number("p50", 8),
-        Column::number("p95", 6),
-        Column::number("p99", 10),
-        Column::number("max", 7),
-        Column::number("CPU", 4),
-        Column::number("overhead", 9),
+        Column::text("of parent", 3),
+        Column::number("self", 4),
+        Column::number(work::BUSY, 2),
+        Column::number(work::KERNELS, 5),
+        Column::number(work::IDLE, 8),
+        Column::number(work::LAUNCH, 12),
+        Column::number("mean", 7),
+        Column::number("p50", 11),
+        Column::number("p95", 9),
+        Column::number("p99", 14),
+        Column::number("max", 10),
+        Column::number("CPU", 6),
+        Column::number("overhead", 13),
     ]
 }
 
-fn row(node: &Node, line: &Line, all_ns: u64) -> Vec<Cell> {
+fn row(tree: &Tree, line: &Line, all_ns: u64) -> Vec<Cell> {
+    let node = &tree.nodes[line.node as usize];
     let mut cells = vec![name(node, &line.branch)];
     if node.kind != NodeKind::Scope {
         cells.resize(columns().len(), Cell::default());
@@ -66,6 +116,7 @@ fn row(node: &Node, line: &Line, all_ns: u64) -> Vec<Cell> {
     cells.push(time(node, node.total_ns, PLAIN));
     cells.push(share(node));
     cells.push(time(node, node.self_ns, heat(node.self_ns, all_ns)));
+    cells.extend(work::cells(tree, node));
     cells.extend(statistics(node));
     cells.push(cpu(&node.cpu));
     cells.push(time(node, node.overhead_ns, DIM));
@@ -98,7 +149,8 @@ fn time(node: &Node, ns: Option<u64>, style: Style) -> Cell {
     }
 }
 
-fn unknown() -> Cell {
+/// Not captured.
+pub fn unknown() -> Cell {
     Cell::new(DIM, "–").and(PLAIN, "  ")
 }
 
@@ -113,8 +165,12 @@ fn statistics(node: &Node) -> Vec<Cell> {
 
 /// Time as part of the parent's, or of the run's for an outermost scope.
 fn share(node: &Node) -> Cell {
-    let Some(share) = node.of_parent() else { return Cell::default() };
-    Cell::new(ACCENT, bar(share)).and(DIM, format!(" {:>5}", number::percent(share)))
+    node.of_parent().map(|share| part(share, ACCENT)).unwrap_or_default()
+}
+
+/// A share with its bar.
+fn part(share: f64, style: Style) -> Cell {
+    Cell::new(style, bar(share)).and(DIM, format!(" {:>5}", number::percent(share)))
 }
 
 /// A bar of [`BAR`] cells, in eighths.
@@ -147,6 +203,7 @@ fn notes(view: &View<'_>, hidden: usize, dropped: &[&str]) -> String {
     if let Some(line) = cpu_note(view) {
         lines.push(line);
     }
+    lines.extend(work::notes(view));
     if view.tree.nodes.iter().any(|n| n.open > 0) {
         lines.push("◌ open: never closed; counted up to the last moment recorded".to_owned());
     }
@@ -156,9 +213,16 @@ fn notes(view: &View<'_>, hidden: usize, dropped: &[&str]) -> String {
         lines.push(format!("{} not shown ({why})", text::plural(hidden as u64, "path")));
     }
     if !dropped.is_empty() {
-        lines.push(format!("no room for {} (--width 140 shows all)", dropped.join(", ")));
+        let all = if view.tree.gpu.captured > 0 { 180 } else { 140 };
+        lines.push(format!("no room for {} (--width {all} shows all)", dropped.join(", ")));
     }
-    lines.iter().map(|l| style::paint(DIM, &text::fit(l, view.width)) + "\n").collect()
+    // With the GPU's columns there is too much to tell for one line.
+    let wraps = view.tree.gpu.captured > 0;
+    let shown = lines.iter().flat_map(|line| match wraps || line.starts_with("GPU") {
+        true => text::wrap(line, view.width),
+        false => vec![text::fit(line, view.width)],
+    });
+    shown.map(|line| style::paint(DIM, &line) + "\n").collect()
 }
 
 /// Why CPU time is missing, for the marks `–` and `≥`.

@@ -3,7 +3,7 @@
 use crate::made::{self, Folder, Made, Scope};
 use crate::program::{ID, run, stdout};
 use crate::samples;
-use hodo_format::gpu::{self, Detail};
+use hodo_format::gpu::Detail;
 use hodo_format::record::SpanId;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -22,52 +22,21 @@ fn eventful() -> Folder {
         let id = outside.span(Scope::new("after", SpanId::NONE, 0, 10));
         outside.text(id, "tag", tag);
     }
-    let folder = made::write(dir.path(), ID, &[&first, &worker, &outside]);
+    let mut gpu = crate::gpu::sampled(400);
+    let copy = Detail::Copy { bytes: 64, direction: 2, from: 3, to: 2 };
+    let (forward, lost) = (SpanId::new(1, 2), SpanId::new(9, 9));
+    for (span, flags) in [(forward, 1), (lost, 0), (SpanId::NONE, 2), (SpanId::NONE, 3)] {
+        let work = gpu.work(span, copy, 160 * made::MS, 161 * made::MS);
+        (work.flags, work.forward) = (flags, forward);
+    }
+    gpu.kernel(lost, "of a lost scope", 160 * made::MS, 161 * made::MS);
+    gpu.live = Some([13, 1, 1, 0, 0, 0, 10, 14, 0, 0]);
+    let folder = made::write(dir.path(), ID, &[&first, &worker, &outside, &gpu]);
     let spoilt = made::process_folder(&folder).join("spool-000001.hodo");
     let mut bytes = std::fs::read(&spoilt).unwrap();
     bytes.extend_from_slice(b"not a frame");
     std::fs::write(&spoilt, bytes).unwrap();
-    let gpu = made::process_folder(&folder).join("gpu-000001.hodo");
-    std::fs::write(gpu, gpu_file()).unwrap();
     dir
-}
-
-/// A kernel and a copy of every sort of launch, and all that a capture says of itself.
-fn gpu_file() -> Vec<u8> {
-    let mut file = hodo_format::spool::file_header(1, 1).to_vec();
-    let state = r#"{"level":"trace","tier":"callbacks","library":"libcupti.so.13","version":"13.0",
-        "driver":"580","devices":[{"device":0,"name":"H200"}],"kept":8,
-        "gaps":[{"start":5,"end":9,"why":"torch.profiler"}]}"#;
-    gpu::state_frame(0, state, &mut file);
-    let mut encoder = gpu::Encoder::new(1);
-    let kernel = Detail::Kernel(gpu::Kernel { name: 1, ..Default::default() });
-    let copy = Detail::Copy { bytes: 64, direction: 1, from: 2, to: 3 };
-    let lost = SpanId::new(9, 9);
-    let owners = [(SpanId::new(1, 1), 0), (SpanId::NONE, 2), (SpanId::NONE, 3), (lost, 0)];
-    for (at, (span, flags)) in owners.into_iter().enumerate() {
-        for detail in [kernel, copy] {
-            let start = 100 * (at as u64 + 1);
-            let none = SpanId::NONE;
-            encoder.push(&gpu::Work {
-                flags,
-                device: 0,
-                context: 1,
-                stream: 7,
-                start,
-                end: start + 50,
-                correlation: 1,
-                span,
-                launched: start - 10,
-                graph: 0,
-                node: 0,
-                captured: none,
-                forward: none,
-                detail,
-            });
-        }
-    }
-    encoder.finish(1, &mut file);
-    file
 }
 
 /// Every key with the way to it: `nodes[].cpu.total_ns`.
@@ -119,7 +88,9 @@ fn every_key_is_documented_and_every_documented_key_is_there() {
         ("verify", "hodo.verify/1"),
         ("doctor", "hodo.doctor/1"),
     ] {
-        let output = run(dir.path(), &[verb, "--json"]);
+        let asked = ["--kernels", "--backward", "--samples"];
+        let asked = if verb == "report" { &asked[..] } else { &[] };
+        let output = run(dir.path(), &[&[verb, "--json"], asked].concat());
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(document["schema"], schema);
         let mut printed = BTreeSet::new();

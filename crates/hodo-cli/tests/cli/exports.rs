@@ -1,5 +1,6 @@
 //! Exports, read back by other people's parsers.
 
+use crate::gpu;
 use crate::made::{self, Folder, Made, Scope};
 use crate::program::{ID, folder, stdout};
 use crate::samples;
@@ -72,6 +73,77 @@ fn perfetto_keeps_scopes_whose_parent_is_lost() {
     let dir = folder(&run);
     assert!(stdout(dir.path(), &["report"]).contains("(lost scope)"));
     same_tree(&dir);
+}
+
+/// A run of a real GPU, and one with graphs, copies and launches of every sort.
+#[test]
+fn perfetto_has_gpu_work_on_streams_with_arrows_from_its_launches() {
+    same_tree(&folder(&gpu::step(100)));
+    let dir = Folder::new();
+    copy(Path::new(gpu::H200), &dir.path().join("h200-training"));
+    same_tree(&dir);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &to);
+        } else {
+            std::fs::copy(&path, &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn chrome_has_gpu_work_on_streams_with_arrows_from_its_launches() {
+    let events = chrome(&gpu::step(100));
+    let of = |cat: &str| events.iter().filter(|e| e["cat"] == cat).collect::<Vec<_>>();
+    let (kernels, copies) = (of("gpu,kernel"), of("gpu,copy"));
+    assert_eq!((kernels.len(), copies.len()), (12, 1));
+    assert_eq!(copies[0]["name"], "HtoD 4 MiB");
+    let gemm = kernels.iter().find(|e| e["name"] == "sgemm").unwrap();
+    let args = &gemm["args"];
+    assert_eq!(args["name"], "sgemm(float*, float*, float*, int)");
+    assert_eq!((&args["grid"], &args["block"]), (&"64, 2, 1".into(), &"256, 1, 1".into()));
+    assert_eq!((&args["registers"], &args["dynamic_shared_bytes"]), (&40.into(), &16384.into()));
+    assert_eq!(
+        (&args["scope"], &args["launch_latency_ns"]),
+        (&"step/forward_pass".into(), &8000.into())
+    );
+    let inherited = kernels.iter().filter(|e| e["args"]["inherited"] == true);
+    assert!(inherited.clone().all(|e| e["args"]["gradient_of"] == "step/forward_pass"));
+    assert_eq!(inherited.count(), 5);
+    let nodes = kernels.iter().filter(|e| e["args"]["graph"] == 3).collect::<Vec<_>>();
+    assert_eq!((nodes.len(), &nodes[1]["args"]["graph_node"]), (2, &2.into()));
+    assert_eq!(nodes[0]["args"]["captured_in"], "capture");
+    let titles = events.iter().filter(|e| e["name"] == "thread_name").map(|e| &e["args"]["name"]);
+    let titles: Vec<_> = titles.collect();
+    assert_eq!(titles, ["main", "GPU 0 (NVIDIA H200) stream 7", "GPU 0 (NVIDIA H200) stream 9"]);
+    for phase in ["s", "f"] {
+        assert_eq!(of("launch").iter().filter(|e| e["ph"] == phase).count(), 13);
+    }
+}
+
+/// Kernels of a graph run at the same time on what CUPTI calls one stream.
+#[test]
+fn kernels_that_overlap_on_a_stream_get_rows_of_their_own() {
+    let mut run = Made::new(100);
+    run.gpu_state = r#"{"level":"trace"}"#.into();
+    let step = run.span(Scope::new("step", SpanId::NONE, 0, 100 * made::MS));
+    for (start, end) in [(10, 30), (20, 40), (30, 50), (60, 70)] {
+        run.kernel(step, "node", start * made::MS, end * made::MS);
+    }
+    let events = chrome(&run);
+    let rows = events.iter().filter(|e| e["cat"] == "gpu,kernel").map(|e| e["tid"].as_u64());
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows, [rows[0], rows[1], rows[0], rows[0]]);
+    assert_ne!(rows[0], rows[1]);
+    let named = |name: &str| events.iter().any(|e| e["args"]["name"] == name);
+    assert!(named("GPU 0 stream 7") && named("GPU 0 stream 7, overlap 1"));
+    same_tree(&folder(&run));
 }
 
 fn chrome(run: &Made) -> Vec<Value> {

@@ -1,6 +1,7 @@
 //! Runs made by hand, byte for byte, so that a report of them is the same everywhere.
 
 use hodo_format::arena::{Anchor, Counts, Loss};
+use hodo_format::gpu::{self, Detail, Kernel, Sample, Work};
 use hodo_format::record::{
     AttrsRecord, Head, Kind, MarkRecord, Span, SpanId, TextRecord, Unit, code,
 };
@@ -54,6 +55,12 @@ pub struct Made {
     pub ended: bool,
     /// Whether readings of its clocks are there.
     pub has_anchors: bool,
+    /// What it did on the GPU; written where the capture says something of itself.
+    pub works: Vec<Work>,
+    pub gpu_state: String,
+    pub samples: Vec<Sample>,
+    /// What the page of the callbacks holds, if there is one.
+    pub live: Option<[u64; 10]>,
     names: Vec<String>,
     threads: BTreeMap<u32, (String, Vec<Unit>, u64)>,
     counts: Counts,
@@ -107,6 +114,10 @@ impl Made {
             lost: Default::default(),
             ended: true,
             has_anchors: true,
+            works: Vec::new(),
+            gpu_state: String::new(),
+            samples: Vec::new(),
+            live: None,
             names: Vec::new(),
             threads: BTreeMap::from([(1, ("main".to_owned(), Vec::new(), 0))]),
             counts: Counts::default(),
@@ -118,7 +129,8 @@ impl Made {
         self.threads.insert(number, (name.to_owned(), Vec::new(), 0));
     }
 
-    fn name(&mut self, text: &str) -> u32 {
+    /// The number of a string.
+    pub fn name(&mut self, text: &str) -> u32 {
         let at = self.names.iter().position(|n| n == text).unwrap_or_else(|| {
             self.names.push(text.to_owned());
             self.names.len() - 1
@@ -216,6 +228,51 @@ impl Made {
         self.push(span.thread(), &units_of(&bytes));
     }
 
+    /// A kernel of `span` on stream 7 of device 0, launched 8 µs before it starts.
+    pub fn kernel(&mut self, span: SpanId, name: &str, start: u64, end: u64) -> &mut Work {
+        let kernel = Kernel {
+            name: self.name(name),
+            grid: [64, 2, 1],
+            block: [256, 1, 1],
+            registers: 40,
+            dynamic_shared: 16 << 10,
+            ..Kernel::default()
+        };
+        self.work(span, Detail::Kernel(kernel), start, end)
+    }
+
+    pub fn work(&mut self, span: SpanId, detail: Detail, start: u64, end: u64) -> &mut Work {
+        let at = self.works.len();
+        self.works.push(Work {
+            flags: if span.is_none() { gpu::flag::NO_SCOPE } else { gpu::flag::BY_LAUNCH },
+            device: 0,
+            context: 1,
+            stream: 7,
+            start: EPOCH + start,
+            end: EPOCH + end,
+            correlation: at as u32 + 1,
+            span,
+            launched: EPOCH + start - 8 * US,
+            thread: self.pid,
+            graph: 0,
+            node: 0,
+            captured: SpanId::NONE,
+            forward: SpanId::NONE,
+            detail,
+        });
+        &mut self.works[at]
+    }
+
+    fn gpu(&self, process: u64) -> Vec<u8> {
+        let mut out = spool::file_header(process, 1).to_vec();
+        gpu::state_frame(0, &self.gpu_state, &mut out);
+        let mut encoder = gpu::Encoder::new(1);
+        self.works.iter().for_each(|work| assert!(encoder.push(work)));
+        encoder.finish(1, &mut out);
+        gpu::samples_frame(2, &self.samples, &mut out);
+        out
+    }
+
     /// The random half of its ids.
     pub fn process(&self) -> u64 {
         0xabcd_0000_0000_0000 + u64::from(self.host * 0x10000 + self.pid)
@@ -237,6 +294,14 @@ impl Made {
         fs::write(folder.join("process.json"), info).unwrap();
         fs::write(folder.join("spool-000001.hodo"), self.spool(process)).unwrap();
         fs::write(folder.join("catalog.hodo"), self.catalog(process)).unwrap();
+        if !self.gpu_state.is_empty() {
+            fs::write(folder.join("gpu-000001.hodo"), self.gpu(process)).unwrap();
+        }
+        if let Some(counts) = self.live {
+            let words = [gpu::Live::MAGIC, gpu::Live::VERSION].into_iter().chain(counts);
+            let page: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            fs::write(folder.join(gpu::Live::FILE), page).unwrap();
+        }
     }
 
     fn spool(&self, process: u64) -> Vec<u8> {

@@ -5,12 +5,14 @@
 mod calibration;
 mod documented;
 mod exports;
+mod gpu;
 mod help;
 mod live;
 mod made;
 mod program;
 mod refusals;
 mod report;
+mod run;
 mod samples;
 mod terminal;
 mod whole;

@@ -5,8 +5,22 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Variables that change what the program prints.
-const VARIABLES: [&str; 8] =
-    ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "HODO", "HODO_DIR", "HODO_RUN"];
+const VARIABLES: [&str; 14] = [
+    "CI",
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "HODO",
+    "HODO_APP",
+    "HODO_DIR",
+    "HODO_GPU",
+    "HODO_INJECT",
+    "HODO_LIBRARY",
+    "HODO_RUN",
+    "CUDA_INJECTION64_PATH",
+    "NVTX_INJECTION64_PATH",
+];
 
 /// `hodo` with a clean environment, reading the runs in `dir`.
 pub fn hodo(dir: &Path, args: &[&str]) -> Command {

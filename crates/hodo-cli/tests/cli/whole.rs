@@ -104,7 +104,7 @@ fn doctor_names_every_check_and_fails_on_a_bad_one() {
         .map(|c| c["name"].as_str().unwrap())
         .collect();
     let expected = "recording, clock, cpu time, rseq, perf events, folder, filesystem, free space, file size, memory, \
-                    environment, runs";
+                    environment, library, runs";
     assert_eq!(names.join(", "), expected);
     let file = dir.path().join("file");
     std::fs::write(&file, "in the way").unwrap();

@@ -16,7 +16,7 @@ pub fn write_process<W: Write>(
     process: &Process,
     tracks: &mut Tracks<'_>,
     out: &mut Writer<W>,
-    on_span: &mut impl FnMut(),
+    on_record: &mut impl FnMut(),
 ) -> Result<(), ConvertError> {
     let timeline = Timeline::new(process);
     let names = Interned::new(&process.names);
@@ -25,26 +25,27 @@ pub fn write_process<W: Write>(
     page.out.clocks(sequence, timeline.first_ns())?;
     page.uuid(Track::Process)?;
     for (group, rows) in timeline::groups(process) {
-        page.group(group, &rows, on_span)?;
+        page.group(group, &rows, on_record)?;
     }
+    page.gpu(on_record)?;
     let mut marks = process.marks.iter().enumerate();
     marks.try_for_each(|(place, mark)| page.mark(mark, process.mark_attrs.of(place)))
 }
 
 /// What writing one process needs at hand.
-struct Page<'a, 'o, 'r, W> {
+pub(super) struct Page<'a, 'o, 'r, W> {
     at: usize,
-    process: &'a Process,
-    timeline: Timeline<'a>,
-    names: Interned<'a>,
-    sequence: u32,
+    pub(super) process: &'a Process,
+    pub(super) timeline: Timeline<'a>,
+    pub(super) names: Interned<'a>,
+    pub(super) sequence: u32,
     started: bool,
     tracks: &'o mut Tracks<'r>,
     out: &'o mut Writer<W>,
 }
 
 impl<'a, W: Write> Page<'a, '_, '_, W> {
-    fn uuid(&mut self, track: Track) -> Result<u64, ConvertError> {
+    pub(super) fn uuid(&mut self, track: Track) -> Result<u64, ConvertError> {
         self.tracks.uuid(self.at, track, self.out)
     }
 
@@ -221,7 +222,7 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         self.event(at_ns, event)
     }
 
-    fn event(&mut self, at_ns: u64, event: TrackEvent) -> Result<(), ConvertError> {
+    pub(super) fn event(&mut self, at_ns: u64, event: TrackEvent) -> Result<(), ConvertError> {
         let first = if self.started { 0 } else { sequence::CLEARED };
         self.started = true;
         self.out.packet(&TracePacket {

@@ -1,11 +1,13 @@
-//! Perfetto protobuf: real process and thread tracks, attributes as annotations, marks as counters.
+//! Perfetto protobuf: real process and thread tracks, attributes as annotations, marks as counters,
+//! GPU work by device and stream with flows from its launches.
 
 mod events;
+mod gpu;
 mod names;
 mod proto;
 mod tracks;
 
-use crate::{ConvertError, OnProgress};
+use crate::{ConvertError, OnProgress, timeline};
 use hodo_trace::Run;
 use prost::Message;
 use proto::{ClockReading, ClockSnapshot, TracePacket};
@@ -20,15 +22,15 @@ pub fn write(
     let mut writer = Writer { out, buffer: Vec::new() };
     let mut tracks = tracks::Tracks::new(run);
     let mut done = 0;
-    let total = run.span_count() as u64;
+    let total = timeline::record_count(run);
     for (at, process) in run.processes.iter().enumerate() {
-        let mut on_span = || {
+        let mut on_record = || {
             done += 1;
             if done % 65_536 == 0 {
                 progress(done, total);
             }
         };
-        events::write_process(at, process, &mut tracks, &mut writer, &mut on_span)?;
+        events::write_process(at, process, &mut tracks, &mut writer, &mut on_record)?;
     }
     Ok(())
 }

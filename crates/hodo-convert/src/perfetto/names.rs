@@ -1,8 +1,9 @@
 //! Interned names: each is spelt out once, in the packet that first uses it.
 
-use super::proto::{InternedData, InternedName};
-use hodo_trace::Names;
-use std::collections::HashSet;
+use super::proto::{InternedData, InternedName, InternedText};
+use crate::gpu::{Key, Title};
+use hodo_trace::{Names, Process};
+use std::collections::{HashMap, HashSet};
 
 /// Annotations hodo adds to what the program set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,16 @@ pub enum Category {
     Open,
     /// A mark.
     Mark,
+    /// A call that launched GPU work.
+    Launch,
+    /// GPU work.
+    Gpu,
+    /// A kernel.
+    Kernel,
+    /// A copy.
+    Copy,
+    /// Memory set.
+    Set,
 }
 
 impl Category {
@@ -73,6 +84,11 @@ impl Category {
             Category::Failed => "failed",
             Category::Open => "open",
             Category::Mark => "mark",
+            Category::Launch => "launch",
+            Category::Gpu => "gpu",
+            Category::Kernel => "kernel",
+            Category::Copy => "copy",
+            Category::Set => "set",
         }
     }
 }
@@ -83,8 +99,15 @@ pub struct Interned<'a> {
     events: HashSet<u64>,
     keys: HashSet<u64>,
     categories: HashSet<u64>,
+    titles: HashMap<Title, u64>,
+    values: HashMap<String, u64>,
     fresh: InternedData,
 }
+
+/// Numbers from here on are not those of the run's own strings.
+const BEYOND: u64 = 1 << 32 | 1 << 16;
+/// The name of a launch.
+const LAUNCH: u64 = BEYOND;
 
 impl<'a> Interned<'a> {
     /// Nothing spelt out yet.
@@ -95,6 +118,8 @@ impl<'a> Interned<'a> {
             events: none(),
             keys: none(),
             categories: none(),
+            titles: HashMap::new(),
+            values: HashMap::new(),
             fresh: InternedData::default(),
         }
     }
@@ -123,6 +148,45 @@ impl<'a> Interned<'a> {
         if self.keys.insert(iid) {
             self.fresh.debug_annotation_names.push(entry(iid, own.text()));
         }
+        iid
+    }
+
+    /// The number of the name of a launch.
+    pub fn launch(&mut self) -> u64 {
+        if self.events.insert(LAUNCH) {
+            self.fresh.event_names.push(entry(LAUNCH, "launch"));
+        }
+        LAUNCH
+    }
+
+    /// The number of the name of GPU work.
+    pub fn title(&mut self, title: Title, process: &Process) -> u64 {
+        let next = LAUNCH + 1 + self.titles.len() as u64;
+        *self.titles.entry(title).or_insert_with(|| {
+            self.fresh.event_names.push(entry(next, &title.text(process)));
+            next
+        })
+    }
+
+    /// The number of a key of GPU work.
+    pub fn gpu_key(&mut self, key: Key) -> u64 {
+        let iid = BEYOND + key as u64;
+        if self.keys.insert(iid) {
+            self.fresh.debug_annotation_names.push(entry(iid, key.text()));
+        }
+        iid
+    }
+
+    /// The number of a text that comes often.
+    pub fn value(&mut self, text: &str) -> u64 {
+        if let Some(&iid) = self.values.get(text) {
+            return iid;
+        }
+        let iid = self.values.len() as u64 + 1;
+        self.values.insert(text.to_owned(), iid);
+        self.fresh
+            .debug_annotation_string_values
+            .push(InternedText { iid: Some(iid), text: Some(text.as_bytes().to_vec()) });
         iid
     }
 

@@ -82,6 +82,12 @@ pub struct TrackEvent {
     /// A counter's value.
     #[prost(double, optional, tag = "44")]
     pub double_counter_value: Option<f64>,
+    /// Arrows that lead on from here.
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    pub flow_ids: Vec<u64>,
+    /// Arrows that end here.
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
+    pub terminating_flow_ids: Vec<u64>,
 }
 
 /// Values of [`TrackEvent::type`].
@@ -103,7 +109,7 @@ pub struct DebugAnnotation {
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
     /// The value.
-    #[prost(oneof = "AnnotationValue", tags = "2, 3, 4, 5, 6, 7, 9")]
+    #[prost(oneof = "AnnotationValue", tags = "2, 3, 4, 5, 6, 7, 9, 17")]
     pub value: Option<AnnotationValue>,
 }
 
@@ -131,6 +137,9 @@ pub enum AnnotationValue {
     /// A JSON document.
     #[prost(string, tag = "9")]
     Json(String),
+    /// Interned text.
+    #[prost(uint64, tag = "17")]
+    TextIid(u64),
 }
 
 /// Names that later events refer to.
@@ -145,6 +154,20 @@ pub struct InternedData {
     /// Names of annotations.
     #[prost(message, repeated, tag = "3")]
     pub debug_annotation_names: Vec<InternedName>,
+    /// Values of annotations.
+    #[prost(message, repeated, tag = "29")]
+    pub debug_annotation_string_values: Vec<InternedText>,
+}
+
+/// A text and its number.
+#[derive(Clone, PartialEq, Message)]
+pub struct InternedText {
+    /// Counted from 1.
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    /// The text.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub text: Option<Vec<u8>>,
 }
 
 /// A name and its number.

@@ -6,6 +6,7 @@ use super::proto::{
     TrackDescriptor,
 };
 use crate::ConvertError;
+use crate::gpu::{self, Stream};
 use crate::timeline::{self, Group};
 use hodo_trace::{Process, Run};
 use std::collections::HashMap;
@@ -24,6 +25,12 @@ pub enum Track {
     Async(usize),
     /// Values of a mark, by the thread's number (0 for none) and the mark's name.
     Counter(u32, u32),
+    /// A thread that launched GPU work and recorded nothing, by the operating system's number.
+    Silent(u32),
+    /// A device.
+    Device(u32),
+    /// A row of a stream of a device.
+    Stream(Stream, usize),
 }
 
 impl Track {
@@ -95,6 +102,12 @@ impl<'a> Tracks<'a> {
                 counter: Some(CounterDescriptor {}),
                 ..named(process.names.text(name).into_owned())
             },
+            Track::Silent(os_tid) => self.silent_thread(at, os_tid),
+            Track::Device(device) => named(gpu::device_name(process, device)),
+            Track::Stream(stream, lane) => TrackDescriptor {
+                sibling_merge_behavior: Some(MERGE_NONE),
+                ..named(gpu::stream_name(process, stream, lane))
+            },
         }
     }
 
@@ -120,13 +133,27 @@ impl<'a> Tracks<'a> {
         };
         TrackDescriptor { thread: Some(descriptor), ..TrackDescriptor::default() }
     }
+
+    fn silent_thread(&self, at: usize, os_tid: u32) -> TrackDescriptor {
+        let descriptor = ThreadDescriptor {
+            pid: Some(self.pids[at] as i32),
+            tid: Some(i64::from(os_tid)),
+            thread_name: Some(format!("thread {os_tid}")),
+        };
+        TrackDescriptor { thread: Some(descriptor), ..TrackDescriptor::default() }
+    }
 }
 
 /// The track a track is drawn under.
 fn parent(track: Track) -> Option<Track> {
     Some(match track {
         Track::Process => return None,
-        Track::Thread(_) | Track::Async(_) | Track::Counter(0, _) => Track::Process,
+        Track::Thread(_)
+        | Track::Silent(_)
+        | Track::Async(_)
+        | Track::Device(_)
+        | Track::Counter(0, _) => Track::Process,
+        Track::Stream(stream, _) => Track::Device(stream.device),
         Track::Overlap(number, _) | Track::Counter(number, _) => Track::Thread(number),
     })
 }

@@ -6,12 +6,14 @@
 mod decode;
 mod encode;
 mod frames;
+mod live;
 mod shape;
 
 pub(crate) use decode::Rows;
 pub use encode::Encoder;
 pub(crate) use frames::samples;
 pub use frames::{samples_frame, state_frame};
+pub use live::Live;
 
 use crate::record::SpanId;
 
@@ -135,7 +137,7 @@ pub struct Sample {
     pub samples: u64,
     /// The scope that launched the kernel, or [`SpanId::NONE`].
     pub span: SpanId,
-    /// CUPTI's number of the launch; 0 when not known.
+    /// CUPTI's number of the launch, the first of several; 0 when not known.
     pub correlation: u32,
     /// String id of the source file; 0 for none.
     pub file: u32,

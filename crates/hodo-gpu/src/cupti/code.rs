@@ -6,12 +6,20 @@ pub mod result {
     pub const SUCCESS: i32 = 0;
     /// No record is left in a buffer.
     pub const MAX_LIMIT_REACHED: i32 = 12;
+    /// What was asked for does not fit the state things are in.
+    pub const INVALID_OPERATION: i32 = 7;
+    /// No memory; while sampling, the hardware's buffer is full.
+    pub const OUT_OF_MEMORY: i32 = 8;
     /// Two APIs that exclude each other.
     pub const NOT_COMPATIBLE: i32 = 14;
     /// CUDA is not usable.
     pub const NOT_INITIALIZED: i32 = 15;
     /// A record of no known kind, as in the unused part of a buffer.
     pub const INVALID_KIND: i32 = 21;
+    /// Another tool uses the hardware.
+    pub const HARDWARE_BUSY: i32 = 26;
+    /// Not with this device, driver or mode.
+    pub const NOT_SUPPORTED: i32 = 27;
     /// Profiling needs rights that this process has not.
     pub const INSUFFICIENT_PRIVILEGES: i32 = 35;
     /// Another tool holds the callbacks.
@@ -56,6 +64,10 @@ pub mod domain {
 
 /// Callbacks in the resource domain.
 pub mod resource {
+    /// A context was made.
+    pub const CONTEXT_CREATED: u32 = 1;
+    /// A context is about to go.
+    pub const CONTEXT_DESTROY_STARTING: u32 = 2;
     /// A module was loaded.
     pub const MODULE_LOADED: u32 = 6;
     /// A node was added to a graph.

@@ -65,6 +65,51 @@ impl CudaDriver {
         (0..).map_while(name).collect()
     }
 
+    /// The context that is current on the calling thread; null for none.
+    pub fn current_context(self) -> *mut c_void {
+        let mut context = std::ptr::null_mut();
+        let function = self.function(c"cuCtxGetCurrent");
+        if !function.is_null() {
+            // SAFETY: the driver's function has this type; the context is filled in.
+            unsafe {
+                let function: unsafe extern "C" fn(*mut *mut c_void) -> c_int =
+                    std::mem::transmute(function);
+                function(&mut context);
+            }
+        }
+        context
+    }
+
+    /// Waits for all work of a context, from any thread.
+    ///
+    /// # Safety
+    /// The context is one of the driver's, and not gone.
+    pub unsafe fn synchronize(self, context: *mut c_void) -> Result<(), CudaError> {
+        let [push, wait, pop] =
+            [c"cuCtxPushCurrent_v2", c"cuCtxSynchronize", c"cuCtxPopCurrent_v2"]
+                .map(|name| (name, self.function(name)));
+        for (name, function) in [push, wait, pop] {
+            if function.is_null() {
+                return Err(CudaError { function: name, code: -1 });
+            }
+        }
+        let told = |(function, _): (&'static CStr, _), code: c_int| match code {
+            0 => Ok(()),
+            code => Err(CudaError { function, code }),
+        };
+        // SAFETY: the driver's functions have these types.
+        unsafe {
+            type Push = unsafe extern "C" fn(*mut c_void) -> c_int;
+            type Wait = unsafe extern "C" fn() -> c_int;
+            type Pop = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+            told(push, std::mem::transmute::<*mut c_void, Push>(push.1)(context))?;
+            let waited = told(wait, std::mem::transmute::<*mut c_void, Wait>(wait.1)());
+            let mut popped = std::ptr::null_mut();
+            told(pop, std::mem::transmute::<*mut c_void, Pop>(pop.1)(&mut popped))?;
+            waited
+        }
+    }
+
     /// The CUDA version the driver is for, as 13000; 0 when it does not tell.
     pub fn version(self) -> u32 {
         let mut version: c_int = 0;
@@ -78,6 +123,26 @@ impl CudaDriver {
             }
         }
         version.unsigned_abs()
+    }
+}
+
+/// A call that the driver refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CudaError {
+    /// The function.
+    pub function: &'static CStr,
+    /// The driver's result; -1 for a function that it does not have.
+    pub code: c_int,
+}
+
+impl CudaError {
+    /// CUDA has been shut down, as when the program ends.
+    pub const DEINITIALIZED: c_int = 4;
+}
+
+impl std::fmt::Display for CudaError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} answered {}", self.function.to_string_lossy(), self.code)
     }
 }
 

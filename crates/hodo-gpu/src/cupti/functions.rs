@@ -113,6 +113,8 @@ functions! {
     pc_data = c"cuptiPCSamplingGetData" (params: *mut c_void);
     /// Sets what is sampled.
     pc_configure = c"cuptiPCSamplingSetConfigurationAttribute" (params: *mut c_void);
+    /// Reads what is sampled.
+    pc_configuration = c"cuptiPCSamplingGetConfigurationAttribute" (params: *mut c_void);
     /// How many stall reasons there are.
     pc_reason_count = c"cuptiPCSamplingGetNumStallReasons" (params: *mut c_void);
     /// Their names.

@@ -5,6 +5,8 @@
 
 mod busy;
 mod by_span;
+mod by_time;
+mod live;
 mod names;
 mod rows;
 mod state;
@@ -12,6 +14,7 @@ mod sums;
 
 pub(crate) use busy::{Cover, Devices, Seeker, Unions};
 pub use by_span::{GpuBySpan, SpanGpu};
+pub use live::GpuLaunched;
 pub use names::KernelName;
 pub(crate) use names::KernelNames;
 pub use rows::{WorkByScope, WorkRow, WorkRows};
@@ -19,8 +22,8 @@ pub use state::{GpuCounts, GpuDevice, GpuGap, GpuMissing, GpuState};
 pub use sums::{CopySum, GpuTotals, GpuWork, KernelSum, LaunchLatency, MemorySum, SetSum, SyncSum};
 pub(crate) use sums::{Gathered, Totals};
 
-use crate::{Clock, Names};
-use hodo_format::gpu::{Sample, Work};
+use crate::{Clock, Names, Spans, Thread};
+use hodo_format::gpu::{Live, Sample, Work};
 
 /// The GPU's part of a process.
 #[derive(Debug, Default)]
@@ -33,15 +36,22 @@ pub struct Gpu {
     pub samples: Vec<Sample>,
     /// Work that was launched while a live run was being read, left out.
     pub newer: u64,
+    live: Option<Live>,
     names: KernelNames,
 }
 
 impl Gpu {
-    pub(crate) fn new(collected: Collected, names: &Names) -> Gpu {
-        let Collected { mut work, state, samples, newer } = collected;
+    pub(crate) fn new(
+        collected: Collected,
+        names: &Names,
+        spans: &Spans,
+        threads: &[Thread],
+    ) -> Gpu {
+        let Collected { mut work, state, samples, newer, live } = collected;
         work.sort_by_start();
+        by_time::resolve(&mut work, spans, threads);
         let names = KernelNames::new(work.kernel_names().chain(sampled(&samples)), names);
-        Gpu { state, work, samples, newer, names }
+        Gpu { state, work, samples, newer, live, names }
     }
 
     /// Why there is nothing to say about the GPU; none when its work was captured.
@@ -49,6 +59,7 @@ impl Gpu {
         match &self.state {
             _ if !self.work.is_empty() => None,
             Some(state) => state.missing(),
+            None if self.live.is_some() => Some(GpuMissing::Unwritten),
             None => Some(GpuMissing::NotRecorded),
         }
     }
@@ -80,6 +91,7 @@ pub(crate) struct Collected {
     pub(crate) state: Option<GpuState>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) newer: u64,
+    pub(crate) live: Option<Live>,
 }
 
 impl Collected {

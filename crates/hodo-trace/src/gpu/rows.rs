@@ -198,6 +198,15 @@ impl WorkRows {
         devices
     }
 
+    /// Contexts of a device that did any of it, in order of number.
+    pub fn contexts(&self, device: u32) -> Vec<u32> {
+        let kinds = self.kinds.iter().filter(|kind| kind.device == device);
+        let mut contexts: Vec<u32> = kinds.map(|kind| kind.context).collect();
+        contexts.sort_unstable();
+        contexts.dedup();
+        contexts
+    }
+
     /// The same work by the scope that launched it.
     pub fn by_scope(&self) -> WorkByScope {
         let mut rows: Vec<(SpanId, WorkRow)> =
@@ -212,6 +221,13 @@ impl WorkRows {
             Detail::Kernel(kernel) => Some(kernel.name),
             _ => None,
         })
+    }
+
+    /// Says which scope a piece of work belongs to, and how that is known.
+    pub(crate) fn set_scope(&mut self, row: WorkRow, scope: SpanId, how: u16) {
+        let flags = &mut self.flags[row as usize];
+        *flags = *flags & !flag::SCOPE | how;
+        self.span[row as usize] = scope;
     }
 
     /// Whether it was taken; work past the last possible row is not.

@@ -23,12 +23,14 @@ pub enum GpuMissing {
     OtherTool,
     /// CUPTI refused; [`GpuState::why`] has its words.
     Failed,
+    /// The capture ran, and nothing of it has been written.
+    Unwritten,
     /// No reading of the process's clocks is left to convert ticks by.
     Uncalibrated,
 }
 
 impl GpuMissing {
-    const ALL: [(GpuMissing, &'static str, &'static str); 9] = [
+    const ALL: [(GpuMissing, &'static str, &'static str); 10] = [
         (GpuMissing::NotRecorded, "not_recorded", "the recorder captured no GPU"),
         (GpuMissing::Off, "off", "capturing the GPU was turned off"),
         (GpuMissing::Monitor, "monitor", "only the machine was watched"),
@@ -37,6 +39,7 @@ impl GpuMissing {
         (GpuMissing::NoLibrary, "no_library", "CUPTI was not found"),
         (GpuMissing::OtherTool, "other_tool", "another tool held CUPTI"),
         (GpuMissing::Failed, "failed", "CUPTI refused"),
+        (GpuMissing::Unwritten, "unwritten", "the capture ran, and nothing of it was written"),
         (GpuMissing::Uncalibrated, "uncalibrated", "no reading of the process's clocks is left"),
     ];
 

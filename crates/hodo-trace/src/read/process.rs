@@ -8,6 +8,7 @@ use super::{Meter, json, threads};
 use crate::ends::ERROR_KEY;
 use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
 use hodo_format::arena::{Anchor, Counts, clock_kind};
+use hodo_format::gpu::Live;
 use hodo_format::record::Span;
 use std::path::{Path, PathBuf};
 
@@ -115,6 +116,8 @@ fn read_gpu(
     progress: &mut Meter<'_>,
 ) {
     let paths = files::gpu_files(folder);
+    let live = std::fs::read(folder.join(Live::FILE)).ok();
+    collector.gpu.live = live.and_then(|page| Live::parse(&page));
     let Some(first) = paths.first() else { return };
     let mut reader = SpoolReader::default();
     for path in &paths {
@@ -175,7 +178,7 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let says_why =
         |a: &&AttrRow| collector.names.get(a.key) == Some(ERROR_KEY) && a.value.is_text();
     collector.attrs.iter().filter(says_why).for_each(|a| spans.fail(a.span));
-    let gpu = Gpu::new(collector.gpu, &collector.names);
+    let gpu = Gpu::new(collector.gpu, &collector.names, &spans, &threads);
     Process {
         folder: folder.to_owned(),
         info,

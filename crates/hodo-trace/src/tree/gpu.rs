@@ -49,6 +49,10 @@ pub struct GpuSummary {
     pub lost_scopes: Option<GpuWork>,
     /// What the capture of all these processes counted.
     pub counts: GpuCounts,
+    /// Kernels that were launched whose records were lost with their process.
+    pub lost_kernels: u64,
+    /// Kernels that running processes launched whose records have not come yet.
+    pub under_way_kernels: u64,
     /// Stretches in which nothing was captured.
     pub gaps: u64,
     /// Work launched while a live run was being read, left out.
@@ -123,6 +127,9 @@ pub(super) fn described(run: &Run, kept: &[Selection]) -> GpuSummary {
             }
         }
         summary.counts += state.map(|state| state.counts()).unwrap_or_default();
+        let launched = process.gpu.launched(process.state).unwrap_or_default();
+        summary.lost_kernels += launched.lost;
+        summary.under_way_kernels += launched.under_way;
         summary.gaps += process.gpu.gaps().len() as u64;
         summary.newer += process.gpu.newer;
     }

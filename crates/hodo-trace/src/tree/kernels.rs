@@ -5,7 +5,7 @@ use super::paths::{NodeId, Paths, ROOT};
 use crate::gpu::{Devices, Gathered, Totals, Unions};
 use crate::links::Links;
 use crate::select::{Selection, select};
-use crate::{Filter, GpuAbsence, GpuWork, Process, Run, WorkRow};
+use crate::{Filter, GpuAbsence, GpuWork, Process, Row, Run, WorkRow};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -89,8 +89,8 @@ pub struct BackwardRow {
 }
 
 /// What stands for a path where there is none.
-const OUTSIDE: &str = "(outside any scope)";
-const UNKNOWN: &str = "(unknown launch)";
+pub(super) const OUTSIDE: &str = "(outside any scope)";
+pub(super) const UNKNOWN: &str = "(unknown launch)";
 const LOST: &str = "(lost scope)";
 
 /// The kernels of `run` in scopes that `filter` keeps, by short name.
@@ -116,7 +116,7 @@ struct Growing {
 
 /// Where kernels were launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+pub(super) enum Place {
     Node(NodeId),
     None(&'static str),
 }
@@ -172,11 +172,15 @@ fn of_process(
 
 fn place(owner: Owner, at: usize, paths: &Paths) -> Place {
     match owner {
-        Owner::Scope(row) => paths.node(at, row).map_or(Place::None(LOST), Place::Node),
+        Owner::Scope(row) => place_of(at, row, paths),
         Owner::Outside => Place::None(OUTSIDE),
         Owner::Unknown => Place::None(UNKNOWN),
         Owner::LostScope => Place::None(LOST),
     }
+}
+
+pub(super) fn place_of(at: usize, scope: Row, paths: &Paths) -> Place {
+    paths.node(at, scope).map_or(Place::None(LOST), Place::Node)
 }
 
 impl Growing {
@@ -229,7 +233,7 @@ impl Growing {
     }
 }
 
-fn path(place: Place, paths: &Paths) -> Vec<String> {
+pub(super) fn path(place: Place, paths: &Paths) -> Vec<String> {
     match place {
         Place::None(what) => vec![what.to_owned()],
         Place::Node(node) => {

@@ -10,6 +10,7 @@ mod kernels;
 mod marks;
 mod measure;
 pub(crate) mod paths;
+mod samples;
 mod shares;
 
 use crate::links::Links;
@@ -28,6 +29,9 @@ pub use gpu::{GpuAbsence, GpuSummary, NodeGpu};
 pub use kernels::{
     BackwardRow, KernelRow, KernelScope, KernelShape, KernelTable, backward_by_forward, kernels,
     kernels_in_full,
+};
+pub use samples::{
+    SampleTable, SampledInstruction, SampledKernel, SampledScope, StallSum, samples,
 };
 
 /// Names the shape of the JSON a [`Tree`] becomes.

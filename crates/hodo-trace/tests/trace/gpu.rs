@@ -363,7 +363,7 @@ fn single_scopes_have_their_work() {
     let work = &process.gpu.work;
     let launched: Vec<u64> = work.by_scope().of(step).map(|row| work.start(row)).collect();
     assert_eq!(launched, [2005], "the copy of the second step");
-    let without = read(&r, &Works { all: Vec::new(), state: r#"{"level":"off"}"#.into() });
+    let without = read(&r, &Works { state: r#"{"level":"off"}"#.into(), ..Works::new() });
     assert_eq!(without.processes[0].gpu_by_span().of(0), Err(GpuMissing::Off));
 }
 

@@ -1,7 +1,7 @@
 //! GPU files by hand.
 
 use super::Records;
-use hodo_format::gpu::{self, Detail, Encoder, Kernel, Work, flag, memory};
+use hodo_format::gpu::{self, Detail, Encoder, Kernel, Sample, Work, flag, memory};
 use hodo_format::record::SpanId;
 use hodo_format::spool;
 use std::path::Path;
@@ -10,11 +10,13 @@ use std::path::Path;
 pub struct Works {
     pub all: Vec<Work>,
     pub state: String,
+    pub samples: Vec<Sample>,
 }
 
 impl Works {
     pub fn new() -> Works {
-        Works { all: Vec::new(), state: r#"{"level":"trace","tier":"callbacks"}"#.into() }
+        let state = r#"{"level":"trace","tier":"callbacks"}"#.into();
+        Works { all: Vec::new(), state, samples: Vec::new() }
     }
 
     /// A kernel of `span` on stream 7 of device 0, launched 10 ticks before it starts.
@@ -73,6 +75,9 @@ impl Works {
         for (sequence, chunk) in (1..).zip(self.all.chunks(5)) {
             chunk.iter().for_each(|work| assert!(encoder.push(work)));
             encoder.finish(sequence, &mut out);
+        }
+        if !self.samples.is_empty() {
+            gpu::samples_frame(1 + self.all.len().div_ceil(5) as u64, &self.samples, &mut out);
         }
         out
     }

@@ -77,6 +77,8 @@ pub struct Records {
     /// As `process.json` names it.
     pub clock: &'static str,
     pub threads: BTreeMap<u32, Vec<Vec<Unit>>>,
+    /// The system's numbers of the threads, where it matters.
+    pub os_tids: BTreeMap<u32, u32>,
     pub open: Vec<Span>,
     pub lost: Counts,
     pub reason: Loss,
@@ -100,6 +102,7 @@ impl Records {
             anchors: vec![anchor(1), anchor(1001)],
             clock: "counter",
             threads: BTreeMap::new(),
+            os_tids: BTreeMap::new(),
             open: Vec::new(),
             lost: Counts::default(),
             reason: Loss::RingFull,
@@ -246,11 +249,9 @@ impl Records {
         let mut sequence = sequence;
         for &number in self.threads.keys() {
             let name = format!("thread-{number}");
-            spool::thread_frame(
-                sequence,
-                &ThreadInfo { number, name, ..ThreadInfo::default() },
-                &mut out,
-            );
+            let os_tid = self.os_tids.get(&number).copied().unwrap_or(0);
+            let thread = ThreadInfo { number, os_tid, name, ..ThreadInfo::default() };
+            spool::thread_frame(sequence, &thread, &mut out);
             sequence += 1;
         }
         if end {

@@ -1,0 +1,53 @@
+//! What is said at the end: where the run is, what is in it, and how to look at it.
+
+use crate::term::{number, text};
+use hodo::Config;
+use hodo_trace::{ProcessState, Run, RunSummary};
+use std::path::Path;
+
+/// One line.
+pub fn line(run: &Path) -> String {
+    let summary = Run::summary(run);
+    if summary.processes == 0 {
+        return format!("hodo: {}", nothing(Config::from_env().enabled));
+    }
+    let run = shown(run);
+    let run = run.display();
+    format!("hodo: recorded {} in {run}; `hodo report {run}` shows it", contents(&summary))
+}
+
+/// Why there is nothing.
+fn nothing(enabled: bool) -> &'static str {
+    if enabled {
+        "nothing was recorded: the program used no NVTX, no CUDA and no hodo of its own, \
+         or took HODO_RUN and what goes with it out of its environment"
+    } else {
+        "nothing was recorded: HODO switches recording off; unset it"
+    }
+}
+
+fn contents(run: &RunSummary) -> String {
+    let mut parts = vec![text::plural(run.processes as u64, "process")];
+    parts.push(match run.spans {
+        Some(0) => "no scopes".to_owned(),
+        Some(1) => "1 scope".to_owned(),
+        Some(spans) => format!("{} scopes", number::count(spans)),
+        None => "scopes that could not be counted".to_owned(),
+    });
+    if run.open > 0 {
+        parts.push(format!("{} of them left open", number::count(run.open)));
+    }
+    if let Some(lost) = run.lost.filter(|&lost| lost > 0) {
+        parts.push(format!("{} records lost", number::count(lost)));
+    }
+    if run.state == Some(ProcessState::Live) {
+        parts.push("some still running".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// The folder as one would type it here.
+fn shown(run: &Path) -> &Path {
+    let here = std::env::current_dir().unwrap_or_default();
+    run.strip_prefix(here).unwrap_or(run)
+}
