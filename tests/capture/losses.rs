@@ -138,3 +138,16 @@ fn buffers_that_run_out_are_counted() {
 fn a_cupti_that_would_crash_without_a_buffer_gets_one() {
     assert_eq!(burst("26"), (480_000, 480_000, 0, 480_000));
 }
+
+#[test]
+fn a_cupti_that_gives_up_is_told_of_and_tried_again_by_the_next_recorder() {
+    let ran = Victim::new("fatal").run();
+    assert_eq!(ran.said[0]["state"], "unavailable");
+    assert!(ran.said[0]["why"].as_str().unwrap().contains("detached itself"), "{}", ran.said[0]);
+    assert_eq!(ran.said[0]["gaps"].as_array().map(Vec::len), Some(1));
+    assert!(ran.stderr.contains("detached itself"), "{}", ran.stderr);
+    assert_eq!(ran.state()["state"], "capturing");
+    let mut found: Vec<usize> = ran.runs().iter().map(pieces).collect();
+    found.sort_unstable();
+    assert_eq!(found, [9, 15]);
+}

@@ -276,6 +276,10 @@ static void on_call(uint32_t domain, uint32_t number, uint32_t site, uint32_t co
     graph_data graph = {.node = node, .original = original};
     const resource_data data = {.descriptor = &graph};
     to(NULL, domain, number, &data);
+  } else if (domain == FAKE_STATE) {
+    to(NULL, domain, number, NULL);
+    called = NULL;
+    fake_unsubscribe();
   }
 }
 

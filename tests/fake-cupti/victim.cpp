@@ -296,6 +296,21 @@ void killed() {
   raise(SIGKILL);
 }
 
+// CUPTI gives up half way; a later recorder may try again.
+void fatal() {
+  attach();
+  steps(5);
+  hodo::flush();
+  driver().get<void()>("fake_fatal")();
+  steps(5);
+  hodo::flush();
+  tell_state();
+  hodo::shutdown();
+  hodo::init({"victim"});
+  HODO_SCOPE("second") { steps(3); }
+  finish();
+}
+
 // The disk takes nothing more for a while.
 void fill_disk(int before) {
   steps(before);
@@ -375,6 +390,7 @@ int main(int argc, char** argv) {
       {"yield", yield},     {"forks", forks},       {"leaves", leaves},   {"killed", killed},
       {"disk", disk},       {"names", names},       {"copies", copies},   {"exhausted", exhausted},
       {"disk-first", disk_first},
+      {"fatal", fatal},
   };
   for (const auto& known : modes) {
     if (mode == known.name) return known.run(), 0;
