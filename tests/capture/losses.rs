@@ -109,6 +109,21 @@ fn a_disk_that_is_full_from_the_start_leaves_no_litter() {
 }
 
 #[test]
+fn work_without_times_is_counted_and_keeps_its_scope() {
+    let ran = Victim::new("usual").env("FAKE_CUPTI_ZERO", "5").run();
+    let run = ran.only();
+    let counts = run.processes[0].gpu.state.as_ref().unwrap().counts();
+    assert_eq!((counts.kept, counts.unstamped), (150, 30));
+    assert_work(
+        &run,
+        "
+        100 step/fwd: gemm
+        50 step/bwd: gemm_grad
+        ",
+    );
+}
+
+#[test]
 fn records_that_cupti_drops_are_counted() {
     let ran = Victim::new("usual").env("FAKE_CUPTI_DROP", "3").run();
     let run = ran.only();

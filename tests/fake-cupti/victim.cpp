@@ -351,6 +351,33 @@ void names() {
   finish();
 }
 
+// Names that differ where people stopped reading.
+void long_names() {
+  attach();
+  const std::string much(3000, 'x'), one = much + "1", two = much + "2";
+  fake_function first{one.c_str()}, second{two.c_str()};
+  HODO_SCOPE("templates") {
+    launch(first);
+    launch(second);
+    launch(second);
+  }
+  finish();
+}
+
+// Threads launch while others flush.
+void storm() {
+  attach();
+  std::vector<std::thread> all;
+  for (int t = 0; t < 4; ++t) all.emplace_back([] { steps(300); });
+  for (int t = 0; t < 2; ++t) {
+    all.emplace_back([] {
+      for (int i = 0; i < 30; ++i) hodo::flush();
+    });
+  }
+  for (auto& thread : all) thread.join();
+  finish();
+}
+
 // Two copies of hodo: the second one joins the first.
 void copies() {
   void* other = dlopen(std::getenv("VICTIM_OTHER"), RTLD_NOW | RTLD_LOCAL);
@@ -390,7 +417,7 @@ int main(int argc, char** argv) {
       {"yield", yield},     {"forks", forks},       {"leaves", leaves},   {"killed", killed},
       {"disk", disk},       {"names", names},       {"copies", copies},   {"exhausted", exhausted},
       {"disk-first", disk_first},
-      {"fatal", fatal},
+      {"fatal", fatal},     {"long-names", long_names}, {"storm", storm},
   };
   for (const auto& known : modes) {
     if (mode == known.name) return known.run(), 0;

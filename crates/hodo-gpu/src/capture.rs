@@ -487,9 +487,11 @@ pub fn in_child() {
 /// The state as a JSON object.
 pub fn state() -> String {
     if FORKED.load(Ordering::Relaxed) {
-        let why = "CUDA does not survive a fork: start workers that use it by spawn".into();
+        let why = "GPU work of a forked child is not captured, and CUDA that was running before the \
+                   fork does not work in it: start workers that use it by spawn";
         let missing = Some(missing::FAILED);
-        let state = State { standing: Standing::Unavailable, missing, why, ..State::OFF };
+        let state =
+            State { standing: Standing::Unavailable, missing, why: why.into(), ..State::OFF };
         return state.json(&Default::default(), &Launched::default());
     }
     let state = current();
