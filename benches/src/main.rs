@@ -24,7 +24,10 @@ fn main() -> ExitCode {
         "instructions" => commands::instructions::run(rest),
         "spool-rate" => commands::spool_rate::run(rest),
         "report-cost" => commands::report_cost::run(rest),
-        _ => Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost".into()),
+        _ => {
+            Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost"
+                .into())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

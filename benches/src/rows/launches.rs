@@ -54,22 +54,20 @@ fn launches(cycles: u64) {
     let mut correlation = CORRELATION.load(Ordering::Relaxed);
     for _ in 0..cycles {
         correlation = correlation.wrapping_add(1);
-        let mut data = CallData {
-            site: 0,
-            texts: [none; 2],
-            returned: &returned,
-            symbol: none,
-            context: none,
-            context_id: 1,
-            data: std::ptr::null_mut(),
-            correlation,
-        };
-        let at = (&raw mut data).cast_const().cast();
-        // SAFETY: what CUPTI would pass at the start and the end of a launch.
-        unsafe {
-            callback(std::ptr::null_mut(), DRIVER, LAUNCH_KERNEL, at);
-            data.site = 1;
-            callback(std::ptr::null_mut(), DRIVER, LAUNCH_KERNEL, at);
+        for site in [0, 1] {
+            let data = CallData {
+                site,
+                texts: [none; 2],
+                returned: &returned,
+                symbol: none,
+                context: none,
+                context_id: 1,
+                data: std::ptr::null_mut(),
+                correlation,
+            };
+            let at = (&raw const data).cast();
+            // SAFETY: what CUPTI would pass at the start and the end of a launch.
+            unsafe { callback(std::ptr::null_mut(), DRIVER, LAUNCH_KERNEL, at) };
         }
     }
     CORRELATION.store(correlation, Ordering::Relaxed);
