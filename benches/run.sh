@@ -45,6 +45,17 @@ else
   echo "not counted: valgrind is not installed"
 fi
 
+heading "GPU: hodo's part of a kernel launch"
+export HODO_BENCH_FAKE=$scratch/fake
+mkdir "$HODO_BENCH_FAKE"
+fake() { cc -O2 -shared -fPIC -pthread -Wl,-soname,"$1" -o "$HODO_BENCH_FAKE/$1" "${@:2}"; }
+fake libcuda.so.1 tests/fake-cupti/cuda.c -ldl
+fake libcupti.so.13 tests/fake-cupti/cupti.c "$HODO_BENCH_FAKE/libcuda.so.1"
+bench launches "$rounds"
+if command -v valgrind >/dev/null; then
+  HODO_CPU=perf bench instructions launch launch-outside
+fi
+
 heading "Spool: spans of the demo's training loop, repeated to ten million"
 "$target/release/hodo" demo --dir "$scratch/runs" >/dev/null
 run=$(echo "$scratch"/runs/*)

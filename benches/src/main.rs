@@ -19,11 +19,15 @@ fn main() -> ExitCode {
     };
     let done = match command {
         "scopes" => commands::scopes::run(rest),
+        "launches" => commands::launches::run(rest),
         "count" => commands::count::run(rest),
         "instructions" => commands::instructions::run(rest),
         "spool-rate" => commands::spool_rate::run(rest),
         "report-cost" => commands::report_cost::run(rest),
-        _ => Err("usage: hodo-benches scopes|count|instructions|spool-rate|report-cost".into()),
+        _ => {
+            Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost"
+                .into())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

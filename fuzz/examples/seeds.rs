@@ -8,6 +8,8 @@ use hodo_format::spool::{
     file_header, losses_frame, strings_frame, thread_frame,
 };
 use hodo_fuzz::to_units;
+use hodo_gpu::cupti::size_of_record;
+use hodo_gpu::fixture::{Buffer, Entry};
 use std::path::Path;
 
 fn main() -> std::io::Result<()> {
@@ -39,7 +41,42 @@ fn main() -> std::io::Result<()> {
         &[&[1][..], &slab(slab_kind::SLOTS), &slab(slab_kind::THREAD_SLOTS)].concat(),
     )?;
     put("arena_salvage", "strings", &[&[1][..], &strings()].concat())?;
+    for version in [1, 3, 6, 9] {
+        let seed = [&[version][..], &gpu_records(version)].concat();
+        put("gpu_records", &format!("version-{version}"), &seed)?;
+    }
+    put("gpu_records", "recording", &[&[u8::MAX][..], &recording()].concat())?;
     put("arena_salvage", "empty", &[0; SLAB_BYTES / 16])
+}
+
+/// Two records of every kind, as the version at this place of the target's list writes them.
+fn gpu_records(version: u8) -> Vec<u8> {
+    let version = [0, 18, 24, 26, 27, 28, 130_000, 130_100, 130_300, 130_400][usize::from(version)];
+    let mut buffer = Vec::new();
+    for kind in [10, 1, 2, 22, 38, 49, 4, 5].repeat(2) {
+        let mut record = vec![0; size_of_record(version, kind).expect("a kind that is read")];
+        record[0] = kind as u8;
+        record[4..32].fill(3);
+        buffer.extend(record);
+    }
+    buffer
+}
+
+/// One entry of every sort, without the magic.
+fn recording() -> Vec<u8> {
+    let scope = Entry::Scope { span: SpanId(7), parent: SpanId::NONE, name: "step".into() };
+    let names = vec![(0, "gemm".into())];
+    let buffer = Buffer { bytes: gpu_records(6), offsets: vec![0, 216], names };
+    let entries = [
+        Entry::Capture { cupti: 130_001, driver: 13_000 },
+        scope,
+        Entry::Call(Default::default()),
+        Entry::Node(Default::default()),
+        Entry::Buffer(buffer),
+    ];
+    let mut bytes = Vec::new();
+    entries.iter().for_each(|entry| entry.write(&mut bytes));
+    bytes
 }
 
 fn put(target: &str, name: &str, bytes: &[u8]) -> std::io::Result<()> {
@@ -94,6 +131,7 @@ fn gpu_frames(file: &mut Vec<u8>) {
                 correlation: i as u32,
                 span: SpanId::new(2, 1 + i / 4),
                 launched: 100 * i,
+                thread: 40,
                 graph: 0,
                 node: 0,
                 captured: SpanId::NONE,

@@ -83,6 +83,26 @@ fn an_address_that_names_another_kernel_later_is_read_anew() {
 }
 
 #[test]
+fn long_names_stay_apart() {
+    let ran = Victim::new("long-names").run();
+    let counts = counted(&ran.only());
+    assert_eq!(counts.values().copied().collect::<Vec<_>>(), [1, 2]);
+    assert!(counts.keys().all(|line| line.len() > 3_000));
+}
+
+#[test]
+fn threads_launch_while_others_flush() {
+    let ran = Victim::new("storm").env("FAKE_CUPTI_FILL", "5").run();
+    assert_work(
+        &ran.only(),
+        "
+        2400 step/fwd: gemm
+        1200 step/bwd: gemm_grad
+        ",
+    );
+}
+
+#[test]
 fn a_second_recorder_has_none_of_the_firsts_work() {
     let ran = Victim::new("again").run();
     let runs = ran.runs();

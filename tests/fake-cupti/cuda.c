@@ -143,6 +143,11 @@ void fake_capture(void) {
   capturing->id = ++graphs;
 }
 
+void fake_fatal(void) {
+  call(FAKE_STATE, 1, 0, 0, NULL, NULL, NULL);
+  hooks = NULL;
+}
+
 void fake_add_node(fake_function* function) {
   graph by_hand = {0};
   add(&by_hand, function);

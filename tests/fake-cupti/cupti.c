@@ -5,6 +5,7 @@
  * FAKE_CUPTI_VERSION   what cuptiGetVersion says; 130001 unless set
  * FAKE_CUPTI_FAIL      function=code,...: what functions answer instead of doing anything
  * FAKE_CUPTI_DROP      n: every n-th record is dropped and counted
+ * FAKE_CUPTI_ZERO      n: every n-th record has no times, as for lack of memory on the device
  * FAKE_CUPTI_FILL      n: a buffer goes back with n records; as many as fit unless set
  * FAKE_CUPTI_KEEP      1: buffers, full ones too, go back only when they are flushed by force
  * FAKE_CUPTI_LOG       a file that gets a line for every call */
@@ -198,6 +199,8 @@ static void write_record(lane* l, const fake_work* work, int unfinished) {
   uint8_t* at = room(l, size);
   if (!at) return;
   uint64_t start = now(), end = unfinished ? 0 : start + 1000;
+  long zero = setting("FAKE_CUPTI_ZERO", 0);
+  if (zero && ++made % (unsigned long)zero == 0) start = end = 0;
   PUT(uint32_t, 0, work->kind);
   switch (work->kind) {
     case FAKE_K_KERNEL:
@@ -276,8 +279,15 @@ static void on_call(uint32_t domain, uint32_t number, uint32_t site, uint32_t co
     graph_data graph = {.node = node, .original = original};
     const resource_data data = {.descriptor = &graph};
     to(NULL, domain, number, &data);
+  } else if (domain == FAKE_STATE) {
+    to(NULL, domain, number, NULL);
+    called = NULL;
+    fake_unsubscribe();
   }
 }
+
+/* What was subscribed, for who wants to call it without a driver. */
+callback fake_callback(void) { return called; }
 
 static const fake_hooks hooks = {on_call, on_work, on_release};
 

@@ -74,6 +74,8 @@ void fake_capture(void);
 void* fake_instantiate(void);
 /* A node that is added by hand: no launch. */
 void fake_add_node(fake_function* function);
+/* CUPTI meets an error that it does not recover from. */
+void fake_fatal(void);
 /* The result of the thread's next call. */
 void fake_refuse(int result);
 

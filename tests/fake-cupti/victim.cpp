@@ -296,6 +296,21 @@ void killed() {
   raise(SIGKILL);
 }
 
+// CUPTI gives up half way; a later recorder may try again.
+void fatal() {
+  attach();
+  steps(5);
+  hodo::flush();
+  driver().get<void()>("fake_fatal")();
+  steps(5);
+  hodo::flush();
+  tell_state();
+  hodo::shutdown();
+  hodo::init({"victim"});
+  HODO_SCOPE("second") { steps(3); }
+  finish();
+}
+
 // The disk takes nothing more for a while.
 void fill_disk(int before) {
   steps(before);
@@ -333,6 +348,33 @@ void names() {
       hodo::flush();
     }
   }
+  finish();
+}
+
+// Names that differ where people stopped reading.
+void long_names() {
+  attach();
+  const std::string much(3000, 'x'), one = much + "1", two = much + "2";
+  fake_function first{one.c_str()}, second{two.c_str()};
+  HODO_SCOPE("templates") {
+    launch(first);
+    launch(second);
+    launch(second);
+  }
+  finish();
+}
+
+// Threads launch while others flush.
+void storm() {
+  attach();
+  std::vector<std::thread> all;
+  for (int t = 0; t < 4; ++t) all.emplace_back([] { steps(300); });
+  for (int t = 0; t < 2; ++t) {
+    all.emplace_back([] {
+      for (int i = 0; i < 30; ++i) hodo::flush();
+    });
+  }
+  for (auto& thread : all) thread.join();
   finish();
 }
 
@@ -375,6 +417,7 @@ int main(int argc, char** argv) {
       {"yield", yield},     {"forks", forks},       {"leaves", leaves},   {"killed", killed},
       {"disk", disk},       {"names", names},       {"copies", copies},   {"exhausted", exhausted},
       {"disk-first", disk_first},
+      {"fatal", fatal},     {"long-names", long_names}, {"storm", storm},
   };
   for (const auto& known : modes) {
     if (mode == known.name) return known.run(), 0;

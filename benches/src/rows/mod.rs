@@ -2,6 +2,7 @@
 
 pub mod fastrace;
 pub mod floors;
+pub mod launches;
 pub mod opentelemetry;
 pub mod ours;
 pub mod perfetto;
@@ -43,5 +44,9 @@ pub const PEERS: &[Entry] = &[
     ("opentelemetry", opentelemetry::row),
 ];
 
+/// What hodo does inside a launch; a process of their own, since they start a capture.
+pub const LAUNCHES: &[Entry] =
+    &[("launch", launches::in_a_scope), ("launch-outside", launches::outside)];
+
 /// Every row.
-pub const ALL: &[&[Entry]] = &[FLOORS, NOT_STARTED, OURS, PLACES, PEERS];
+pub const ALL: &[&[Entry]] = &[FLOORS, NOT_STARTED, OURS, PLACES, PEERS, LAUNCHES];

@@ -249,9 +249,30 @@ fn look(served: u32) -> bool {
     false
 }
 
+const GAVE_UP: &str = "CUPTI met an error that it does not recover from and detached itself: what \
+                       ran since is not captured";
+
+/// Says so where CUPTI has given up, and leaves it alone from then on.
+fn notice_giving_up(engine: &Engine) {
+    if !engine.has_given_up() {
+        return;
+    }
+    engine::set_counts(None);
+    let mut state = lock(&STATE);
+    state.standing = Standing::Unavailable;
+    state.missing = Some(missing::FAILED);
+    state.why = GAVE_UP.into();
+    state.gaps.push((engine.clock.now(), 0, GAVE_UP.into()));
+    drop(state);
+    warn(GAVE_UP);
+    read(engine);
+    write();
+}
+
 /// One round of the GPU's thread.
 fn round() {
     let Some(engine) = engine() else { return };
+    notice_giving_up(engine);
     let began = Instant::now();
     while began.elapsed() < FLUSH_EVERY {
         engine.buffers.wait(FLUSH_EVERY.saturating_sub(began.elapsed()));
@@ -384,7 +405,11 @@ pub fn flush(timeout: Duration) {
         return;
     }
     if let Some(engine) = engine() {
-        drain(engine, timeout.min(STOP_WAITS));
+        notice_giving_up(engine);
+        // While another tool has CUPTI, what it holds is not ours to ask for.
+        if matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
+            drain(engine, timeout.min(STOP_WAITS));
+        }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     write_if_any();
@@ -398,6 +423,9 @@ pub fn stopping() {
     arm::disarm();
     window::end();
     SERVED.fetch_add(1, Ordering::AcqRel);
+    if let Some(engine) = engine() {
+        notice_giving_up(engine);
+    }
     let standing = lock(&STATE).standing.clone();
     if let Some(engine) = engine() {
         if matches!(standing, Standing::Capturing | Standing::ByTime) {
@@ -458,9 +486,11 @@ pub fn in_child() {
 /// The state as a JSON object.
 pub fn state() -> String {
     if FORKED.load(Ordering::Relaxed) {
-        let why = "CUDA does not survive a fork: start workers that use it by spawn".into();
+        let why = "GPU work of a forked child is not captured, and CUDA that was running before the \
+                   fork does not work in it: start workers that use it by spawn";
         let missing = Some(missing::FAILED);
-        let state = State { standing: Standing::Unavailable, missing, why, ..State::OFF };
+        let state =
+            State { standing: Standing::Unavailable, missing, why: why.into(), ..State::OFF };
         return state.json(&Default::default(), &Launched::default());
     }
     let state = current();

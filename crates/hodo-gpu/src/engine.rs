@@ -35,7 +35,7 @@ pub struct Engine {
     subscriber: AtomicPtr<c_void>,
     /// Whether scopes are found by thread and time, for lack of callbacks.
     pub by_time: AtomicBool,
-    /// CUPTI has given up; its result.
+    /// Not 0 once CUPTI has given up.
     pub fatal: AtomicU32,
     /// Whether modules are copied when they are loaded.
     pub with_modules: AtomicBool,
@@ -187,6 +187,15 @@ impl Engine {
         }
         // SAFETY: it was ours.
         unsafe { self.cupti.unsubscribe(subscriber) }
+    }
+
+    /// Whether CUPTI has given up since this was last asked; then nothing of it is held any more.
+    pub fn has_given_up(&self) -> bool {
+        let has = self.fatal.swap(0, Ordering::AcqRel) != 0;
+        if has {
+            self.subscriber.store(std::ptr::null_mut(), Ordering::Release);
+        }
+        has
     }
 
     /// Whether the callbacks are ours.

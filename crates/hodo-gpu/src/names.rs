@@ -24,7 +24,7 @@ impl Names {
         {
             return *id;
         }
-        let id = hodo_record::intern(&String::from_utf8_lossy(text));
+        let id = hodo_record::binding::intern_symbol(&String::from_utf8_lossy(text));
         self.0.insert(address, (text.into(), id));
         id
     }

@@ -96,6 +96,13 @@ pub fn name(id: u32) -> &'static str {
     crate::names::lock().texts().get(id as usize).copied().unwrap_or("")
 }
 
+/// The id of a symbol that a compiler made, which may be longer than a name that people write; for
+/// the companion of this copy's recorder.
+pub fn intern_symbol(text: &str) -> u32 {
+    let limit = crate::names::MAX_SYMBOL_BYTES;
+    crate::names::intern_within(text, limit, crate::process::current())
+}
+
 /// The state of the GPU's capture as a JSON object; empty where the recorder has none.
 pub fn gpu_state() -> String {
     let Some(table) = table().filter(|table| table.size as usize >= size_of::<Table>()) else {

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest interned string in bytes; longer ones are cut and end in an ellipsis.
 pub const MAX_NAME_BYTES: usize = 1024;
+/// Longest symbol of a compiler: kernels made of templates take thousands of bytes, and those of one
+/// template differ at the end.
+pub const MAX_SYMBOL_BYTES: usize = 16 << 10;
 /// Most strings that are interned; later ones all become [`TOO_MANY`].
 pub const MAX_NAMES: usize = 1 << 20;
 /// What stands for a string that found no place.
@@ -54,7 +57,12 @@ pub fn refused() -> u64 {
 
 /// The id of `text`, new or known. In the arena of `process` before this returns.
 pub fn intern(text: &str, process: Option<&Process>) -> u32 {
-    let text = cut(text, MAX_NAME_BYTES);
+    intern_within(text, MAX_NAME_BYTES, process)
+}
+
+/// The same with another limit of bytes.
+pub fn intern_within(text: &str, limit: usize, process: Option<&Process>) -> u32 {
+    let text = cut(text, limit);
     let mut names = lock();
     if let Some(&id) = names.ids().get(&*text) {
         return id;

@@ -42,16 +42,13 @@ fn layout(release: &Path) -> Vec<(String, u32)> {
 
 /// Constants by the names the probe has for them.
 macro_rules! constants {
-    ($($part:ident => [$($name:ident),*];)*) => {{
-        let mut all = Vec::new();
-        $(
-            $(all.push((concat!(stringify!($part), ".", stringify!($name)).to_owned(), $part::$name as i64));)*
-        )*
-        all
-    }};
+    ($($part:ident => [$($name:ident),*];)*) => {
+        [$(&[$((concat!(stringify!($part), ".", stringify!($name)), $part::$name as i64)),*][..]),*]
+            .concat()
+    };
 }
 
-fn ours() -> HashMap<String, i64> {
+fn ours() -> HashMap<&'static str, i64> {
     let mut all = constants! {
         kernel => [
             REGISTERS, START, END, DEVICE, CONTEXT, STREAM, GRID, BLOCK, STATIC_SHARED,
@@ -78,7 +75,7 @@ fn ours() -> HashMap<String, i64> {
         resource => [MODULE_LOADED, GRAPH_NODE_CREATED, GRAPH_NODE_CLONED];
         attribute => [ZEROED_BUFFER, PER_THREAD_BUFFER, DEVICE_BUFFER_BYTES, DEVICE_BUFFER_LIMIT];
     };
-    let mut more = |name: &str, value: usize| all.push((name.to_owned(), value as i64));
+    let mut more = |name: &'static str, value: usize| all.push((name, value as i64));
     more("kernel.GRID+8", kernel::GRID + 8);
     more("kernel.BLOCK+8", kernel::BLOCK + 8);
     more("callback.SIZE", size_of::<CallData>());
@@ -111,7 +108,7 @@ fn every_field_lies_where_the_headers_put_it() {
                 }
                 Some(("function", _)) => continue,
                 _ if field == "version" => continue,
-                _ => ours.get(&field).copied(),
+                _ => ours.get(field.as_str()).copied(),
             };
             assert_eq!(known, Some(i64::from(theirs)), "{field} of {}", name(&release));
             compared += 1;
@@ -191,11 +188,12 @@ const KINDS: [u32; 8] = [
 fn made(version: u32) -> (Vec<u64>, usize, Vec<usize>) {
     let (mut offsets, mut at, mut kinds) = (Vec::new(), 0, Vec::new());
     let mut random = 88_172_645_463_325_252_u64;
-    for i in 0..400 {
+    let all = KINDS.into_iter().map(Some).chain(std::iter::repeat(None));
+    for known in all.take(400) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let kind = if i < KINDS.len() { KINDS[i] } else { KINDS[random as usize % KINDS.len()] };
+        let kind = known.unwrap_or(KINDS[random as usize % KINDS.len()]);
         offsets.push(at);
         kinds.push(kind);
         at += size_of_record(version, kind).expect("a kind that is read");
