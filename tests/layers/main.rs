@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hodo-record", &["hodo-format"]),
     ("hodo-gpu", &["hodo-format", "hodo-record"]),
     ("hodo-runtime", &["hodo-format", "hodo-gpu", "hodo-record"]),
-    ("hodo", &["hodo-format", "hodo-macros", "hodo-record"]),
+    ("hodo", &["hodo-format", "hodo-gpu", "hodo-macros", "hodo-record"]),
     ("hodo-trace", &["hodo-format"]),
     ("hodo-convert", &["hodo-format", "hodo-trace"]),
     ("hodo-sql", &["hodo-convert", "hodo-format", "hodo-trace"]),

@@ -156,6 +156,8 @@ pub enum Gpu {
     Auto,
     /// Kernels and copies.
     Trace,
+    /// Kernels and copies, and in windows the program opens, why kernels stall.
+    PcSampling,
     /// Only the state of the machine.
     Monitor,
     /// Nothing.
@@ -168,6 +170,7 @@ impl Gpu {
         match self {
             Gpu::Auto => "auto",
             Gpu::Trace => "trace",
+            Gpu::PcSampling => "pc-sampling",
             Gpu::Monitor => "monitor",
             Gpu::Off => "off",
         }

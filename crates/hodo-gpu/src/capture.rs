@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const FLUSH_EVERY: Duration = Duration::from_millis(50);
 /// How often a program that cannot be hooked is looked at, until it starts CUDA.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The same where nobody asked for the GPU's work by name.
+const GLANCE_EVERY: Duration = Duration::from_millis(250);
 /// How long a stop waits for kernels that are under way.
 const STOP_WAITS: Duration = Duration::from_millis(200);
 /// How long the end of the program does.
@@ -240,11 +242,12 @@ fn serve(served: u32, looking: bool) {
 
 /// Waits until the program has started CUDA, and attaches. False when the recorder stopped first.
 fn look(served: u32) -> bool {
+    let every = if lock(&STATE).level == Gpu::Auto.word() { GLANCE_EVERY } else { LOOK_EVERY };
     while SERVED.load(Ordering::Acquire) == served {
         if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
             return take_hold(true);
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(every);
     }
     false
 }

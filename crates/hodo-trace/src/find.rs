@@ -26,6 +26,8 @@ pub struct RunSummary {
     pub wall_ns: Option<u64>,
     /// Scopes; none when a process is too large to count them in, its catalog being lost.
     pub spans: Option<u64>,
+    /// Pieces of GPU work.
+    pub gpu_work: u64,
     /// Records that the recorder counted as lost.
     pub lost: Option<u64>,
     /// Processes whose times are not known; see [`Run::uncalibrated`].
@@ -113,6 +115,7 @@ fn summary(folder: &Path) -> RunSummary {
         start_ns: extent.start_ns,
         wall_ns: extent.wall_ns,
         spans: briefs.iter().map(|b| b.spans).sum(),
+        gpu_work: processes.iter().map(|folder| read::gpu_work(folder)).sum(),
         lost: briefs.iter().map(|b| b.lost).sum(),
         uncalibrated: briefs.iter().filter(|b| !b.is_timed).count(),
     }

@@ -32,6 +32,8 @@ pub struct Recording {
 pub fn init(config: Config) -> Recording {
     #[cfg(feature = "log")]
     hodo_record::set_warn(|warning| log::warn!(target: "hodo", "{warning}"));
+    #[cfg(all(feature = "gpu", not(feature = "off")))]
+    hodo_gpu::install();
     Recording { started: backend::init(config) }
 }
 

@@ -34,6 +34,10 @@ fn contents(run: &RunSummary) -> String {
         Some(spans) => format!("{} scopes", number::count(spans)),
         None => "scopes that could not be counted".to_owned(),
     });
+    if run.gpu_work > 0 {
+        let work = number::count(run.gpu_work);
+        parts.push(format!("{work} kernels, copies and sets of the GPU"));
+    }
     if run.open > 0 {
         parts.push(format!("{} of them left open", number::count(run.open)));
     }

@@ -63,6 +63,12 @@ fn is_process(folder: &Path) -> bool {
             || !files::spool_files(folder).is_empty())
 }
 
+/// Pieces of GPU work that a process stored, as the page of its counts says.
+pub(crate) fn gpu_work(folder: &Path) -> u64 {
+    let page = std::fs::read(folder.join(hodo_format::gpu::Live::FILE)).ok();
+    page.and_then(|page| hodo_format::gpu::Live::parse(&page)).map_or(0, |live| live.stored)
+}
+
 /// When a run began as its JSON files tell it; 0 when they do not.
 pub(crate) fn start_ns(folder: &Path) -> u64 {
     match run_info(folder).start_ns {
