@@ -69,15 +69,15 @@ pub struct Pieces<'a> {
     threads: HashMap<u32, u32>,
     /// Ends of the lanes of the stream.
     ends: Vec<u64>,
-    /// Calls from which an arrow leads: that of a graph leads to its first kernel.
-    launched: HashSet<(u32, u64)>,
+    /// Launches of graphs from which an arrow leads: to the first of its nodes.
+    graphs: HashSet<(u32, u64)>,
 }
 
 impl<'a> Pieces<'a> {
     /// Nothing yet.
     pub fn new(process: &'a Process, timeline: Timeline<'a>) -> Pieces<'a> {
         let threads = process.threads.iter().map(|thread| (thread.os_tid, thread.number)).collect();
-        Pieces { process, timeline, threads, ends: Vec::new(), launched: HashSet::new() }
+        Pieces { process, timeline, threads, ends: Vec::new(), graphs: HashSet::new() }
     }
 
     /// Begins with the next stream.
@@ -96,8 +96,8 @@ impl<'a> Pieces<'a> {
         }
         self.ends[lane] = end_ns;
         let is_first =
-            |launched: &mut HashSet<_>| launched.insert((work.correlation, work.launched));
-        let launch = self.launch(&work).filter(|_| is_first(&mut self.launched));
+            work.flags & flag::GRAPH == 0 || self.graphs.insert((work.correlation, work.launched));
+        let launch = self.launch(&work).filter(|_| is_first);
         Piece { work, lane, start_ns, end_ns, launch }
     }
 

@@ -102,9 +102,11 @@ fn doctor_names_every_check_and_fails_on_a_bad_one() {
         .unwrap()
         .iter()
         .map(|c| c["name"].as_str().unwrap())
+        // Said only where there is a GPU, or a tool in the way.
+        .filter(|name| !["CUPTI", "GPU sampling", "injection"].contains(name))
         .collect();
     let expected = "recording, clock, cpu time, rseq, perf events, folder, filesystem, free space, file size, memory, \
-                    environment, library, runs";
+                    GPU, environment, library, runs";
     assert_eq!(names.join(", "), expected);
     let file = dir.path().join("file");
     std::fs::write(&file, "in the way").unwrap();

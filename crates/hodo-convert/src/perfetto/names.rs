@@ -98,7 +98,9 @@ pub struct Interned<'a> {
     names: &'a Names,
     events: HashSet<u64>,
     keys: HashSet<u64>,
-    categories: HashSet<u64>,
+    /// A bit each.
+    categories: u64,
+    gpu_keys: u64,
     titles: HashMap<Title, u64>,
     values: HashMap<String, u64>,
     fresh: InternedData,
@@ -117,7 +119,8 @@ impl<'a> Interned<'a> {
             names,
             events: none(),
             keys: none(),
-            categories: none(),
+            categories: 0,
+            gpu_keys: 0,
             titles: HashMap::new(),
             values: HashMap::new(),
             fresh: InternedData::default(),
@@ -171,7 +174,9 @@ impl<'a> Interned<'a> {
     /// The number of a key of GPU work.
     pub fn gpu_key(&mut self, key: Key) -> u64 {
         let iid = BEYOND + key as u64;
-        if self.keys.insert(iid) {
+        let bit = 1 << key as u64;
+        if self.gpu_keys & bit == 0 {
+            self.gpu_keys |= bit;
             self.fresh.debug_annotation_names.push(entry(iid, key.text()));
         }
         iid
@@ -193,7 +198,8 @@ impl<'a> Interned<'a> {
     /// The number of a category.
     pub fn category(&mut self, category: Category) -> u64 {
         let iid = category as u64;
-        if self.categories.insert(iid) {
+        if self.categories & 1 << iid == 0 {
+            self.categories |= 1 << iid;
             self.fresh.event_categories.push(entry(iid, category.text()));
         }
         iid

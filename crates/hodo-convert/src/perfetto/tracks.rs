@@ -49,12 +49,14 @@ pub struct Tracks<'a> {
     run: &'a Run,
     pids: Vec<u32>,
     uuids: HashMap<(usize, Track), u64>,
+    /// Those asked for last: events of one track follow one another, but for launches.
+    last: [Option<((usize, Track), u64)>; 2],
 }
 
 impl<'a> Tracks<'a> {
     /// No track yet.
     pub fn new(run: &'a Run) -> Tracks<'a> {
-        Tracks { run, pids: timeline::pids(run), uuids: HashMap::new() }
+        Tracks { run, pids: timeline::pids(run), uuids: HashMap::new(), last: [None; 2] }
     }
 
     /// The number of a track of the `at`-th process; described in `out` when it is new.
@@ -64,7 +66,12 @@ impl<'a> Tracks<'a> {
         track: Track,
         out: &mut Writer<W>,
     ) -> Result<u64, ConvertError> {
+        let known = self.last.iter().flatten().find(|(of, _)| *of == (at, track));
+        if let Some(&(_, uuid)) = known {
+            return Ok(uuid);
+        }
         if let Some(&uuid) = self.uuids.get(&(at, track)) {
+            self.last = [Some(((at, track), uuid)), self.last[0]];
             return Ok(uuid);
         }
         let parent = match parent(track) {
