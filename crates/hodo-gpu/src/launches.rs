@@ -3,7 +3,7 @@
 use hodo_format::gpu::flag;
 use hodo_format::record::SpanId;
 use std::alloc::Layout;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Calls that are remembered; a power of two. CUPTI numbers calls one after another, so this is
 /// how many calls later a record may still arrive.
@@ -75,7 +75,8 @@ impl Launches {
         let entry = &self.0[correlation as usize % REMEMBERED];
         // A reader that comes in between sees no call, or this one whole.
         entry.call.store(0, Ordering::Relaxed);
-        entry.span.store(launch.span.0, Ordering::Release);
+        fence(Ordering::Release);
+        entry.span.store(launch.span.0, Ordering::Relaxed);
         entry.forward.store(launch.forward.0, Ordering::Relaxed);
         entry.thread.store(launch.thread.into(), Ordering::Relaxed);
         let time = launch.launched >> TIME_SHIFT & TIME_MASK;
@@ -94,9 +95,10 @@ impl Launches {
     pub fn find(&self, correlation: u32, start: u64) -> Launch {
         let entry = &self.0[correlation as usize % REMEMBERED];
         let call = entry.call.load(Ordering::Acquire);
-        let span = SpanId(entry.span.load(Ordering::Acquire));
+        let span = SpanId(entry.span.load(Ordering::Relaxed));
         let forward = SpanId(entry.forward.load(Ordering::Relaxed));
         let thread = entry.thread.load(Ordering::Relaxed) as u32;
+        fence(Ordering::Acquire);
         let same = entry.call.load(Ordering::Relaxed) == call;
         if !same || call >> 32 != u64::from(correlation) || call == 0 {
             return Launch::UNKNOWN;
@@ -139,6 +141,34 @@ mod tests {
         let launches = Launches::default();
         launches.put(5, launch(42, 1_000_000));
         assert!(launches.find(5, 999_000).launched.abs_diff(1_000_000) < 64);
+    }
+
+    #[test]
+    fn a_call_is_read_whole_or_not_at_all() {
+        let launches = Launches::default();
+        let same = |n: u64| Launch {
+            span: SpanId(n),
+            how: flag::BY_LAUNCH,
+            launched: 0,
+            forward: SpanId(n),
+            thread: n as u32,
+        };
+        std::thread::scope(|scope| {
+            let launches = &launches;
+            // One place in the table, written for one call and then for another.
+            scope.spawn(move || {
+                for n in 0..200_000u32 {
+                    launches.put(5 + n % 2 * REMEMBERED as u32, same(u64::from(n % 2) + 1));
+                }
+            });
+            for n in 0..200_000u32 {
+                let found = launches.find(5 + n % 2 * REMEMBERED as u32, 1);
+                let expected = same(u64::from(n % 2) + 1);
+                let whole = (found.span, found.forward, found.thread)
+                    == (expected.span, expected.forward, expected.thread);
+                assert!(whole || found == Launch::UNKNOWN, "{found:?}");
+            }
+        });
     }
 
     #[test]
