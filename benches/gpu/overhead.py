@@ -42,7 +42,7 @@ FLOORS = {
     "floor: hodo's kinds": "same",
     "floor: all kinds": "all",
 }
-SEGMENTS = 30
+SEGMENTS = {"mlp": 30, "gpt": 16}
 
 
 def build_floor(folder: pathlib.Path) -> pathlib.Path:
@@ -142,7 +142,7 @@ def measure(work: str, name: str, floor: pathlib.Path) -> dict:
         step()
     torch.cuda.synchronize()
     times = []
-    for _ in range(SEGMENTS):
+    for _ in range(SEGMENTS[work]):
         began = time.perf_counter()
         for _ in range(STEPS_A_SEGMENT[work]):
             step()
@@ -201,6 +201,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--work", default="mlp,gpt")
     parser.add_argument("--peers")
+    parser.add_argument("--skip", action="append", default=[], help="a configuration to leave out")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no round after this long")
     options = parser.parse_args()
@@ -210,7 +211,8 @@ def main() -> None:
 
     began = time.monotonic()
     every: dict[str, list] = {work: [] for work in options.work.split(",")}
-    names = [name for name in CONFIGURATIONS if options.peers or not name.startswith("gpufl")]
+    skipped = set(options.skip) | (set() if options.peers else {"gpufl Trace"})
+    names = [name for name in CONFIGURATIONS if name not in skipped]
     for number in range(options.rounds):
         for work, rounds in every.items():
             if time.monotonic() - began > options.seconds:
