@@ -47,7 +47,7 @@ class _Watch:
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._action)
+            spec.loader = _Loader(spec.loader, self._action)  # type: ignore[assignment]
         return spec
 
 
@@ -91,9 +91,14 @@ def _share_cupti(module: ModuleType) -> None:
 
     @functools.wraps(prepare)
     def _prepare_trace(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _wants_cuda(self):
-            _hodo.gpu_give_way(_WHY)
-        return prepare(self, *args, **kwargs)
+        if not _wants_cuda(self):
+            return prepare(self, *args, **kwargs)
+        _hodo.gpu_give_way(_WHY)
+        try:
+            return prepare(self, *args, **kwargs)
+        except BaseException:
+            _hodo.gpu_resume()
+            raise
 
     @functools.wraps(leave)
     def __exit__(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -126,18 +131,22 @@ def _by_layer(_: ModuleType) -> None:
 
     @functools.wraps(backward)
     def labelled(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        hooks = []
         if _hodo.is_on():
-            _label(tensors if isinstance(tensors, (list, tuple)) else (tensors,))
+            hooks = _label(tensors if isinstance(tensors, (list, tuple)) else (tensors,))
         try:
             return backward(tensors, *args, **kwargs)
         finally:
             _hodo.gpu_forward(0)
+            # A graph that is kept for another pass would be labelled twice.
+            for hook in hooks:
+                hook.remove()
 
     autograd.backward = labelled  # type: ignore[attr-defined]
     autograd._hodo = True  # type: ignore[attr-defined]
 
 
-def _label(tensors: Sequence[Any]) -> None:
+def _label(tensors: Sequence[Any]) -> list[Any]:
     """Before each node of a graph runs, its thread says whose gradient it computes.
 
     Nodes that only add to a parameter's gradient say nothing: they run right after the one that
@@ -145,12 +154,14 @@ def _label(tensors: Sequence[Any]) -> None:
     """
     nodes = [tensor.grad_fn for tensor in tensors if getattr(tensor, "grad_fn", None) is not None]
     seen = set(nodes)
+    hooks = []
     while nodes:
         node = nodes.pop()
         scope = _hodo.gpu_forward_of(node._sequence_nr())
         if scope:
-            node.register_prehook(functools.partial(_hodo.gpu_forward, scope))
+            hooks.append(node.register_prehook(functools.partial(_hodo.gpu_forward, scope)))
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 nodes.append(following)
+    return hooks

@@ -356,7 +356,7 @@ fn read(engine: &Engine) {
 fn write_if_any() {
     let any = lock(&SESSION).as_ref().is_some_and(|session| session.collector.has_work());
     if any {
-        write();
+        write_with(false);
     }
 }
 
@@ -367,13 +367,17 @@ fn current() -> State {
 
 /// Writes what was read, and the state.
 pub fn write() {
+    write_with(true);
+}
+
+fn write_with(state_at_once: bool) {
     let dropped = engine().map_or(0, Engine::dropped);
     let state = current();
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.tally.dropped += dropped;
         session.collector.counted_by(session.counts);
         let launched = launched(session.counts);
-        session.collector.write(|tally| state.json(tally, &launched));
+        session.collector.write(state_at_once, |tally| state.json(tally, &launched));
     }
 }
 
@@ -415,7 +419,7 @@ pub fn flush(timeout: Duration) {
         }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
-    write_if_any();
+    write_last();
 }
 
 /// The recorder is about to stop.

@@ -11,8 +11,11 @@ use crate::state::Tally;
 use hodo_format::gpu::{Detail, Encoder, Sample, Work, flag, samples_frame, state_frame};
 use hodo_record::binding::Recording;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 const ZSTD_LEVEL: i32 = 1;
+/// How often the state is written while all goes well: it is as long as the work of a step.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads buffers and writes files.
 pub struct Collector {
@@ -26,6 +29,8 @@ pub struct Collector {
     names: Names,
     calls: Calls,
     sequence: u64,
+    /// When the state was written last.
+    told: Option<Instant>,
     /// Kernels that were read and belong to no graph.
     lone_kernels: u64,
     /// What was seen so far.
@@ -44,6 +49,7 @@ impl Collector {
             names: Names::default(),
             calls: Calls::default(),
             sequence: 0,
+            told: None,
             lone_kernels: 0,
             tally: Tally::default(),
         }
@@ -111,8 +117,9 @@ impl Collector {
         }
     }
 
-    /// Writes what was read, and `state`; what the disk refuses is counted as lost.
-    pub fn write(&mut self, state: impl FnOnce(&Tally) -> String) {
+    /// Writes what was read, and `state` if `at_once` or if it was not written for a while; what the
+    /// disk refuses is counted as lost.
+    pub fn write(&mut self, at_once: bool, state: impl FnOnce(&Tally) -> String) {
         self.finish_frame();
         self.tally.file_bytes = self.files.bytes();
         let records = std::mem::take(&mut self.waiting);
@@ -120,8 +127,11 @@ impl Collector {
         let samples = std::mem::take(&mut self.waiting_samples);
         self.tally.stored += records;
         self.tally.samples += samples;
-        state_frame(self.sequence, &state(&self.tally), &mut self.frames);
-        self.sequence += 1;
+        if at_once || self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+            state_frame(self.sequence, &state(&self.tally), &mut self.frames);
+            self.sequence += 1;
+            self.told = Some(Instant::now());
+        }
         match self.files.append(&self.frames, records) {
             Ok(()) => self.tally.trouble.clear(),
             Err(error) => {
