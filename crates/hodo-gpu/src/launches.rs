@@ -122,6 +122,7 @@ fn near(time: u64, start: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
 
     fn launch(span: u64, launched: u64) -> Launch {
         Launch { span: SpanId(span), how: flag::INHERITED, launched, forward: SpanId(7), thread: 3 }
@@ -153,17 +154,22 @@ mod tests {
             forward: SpanId(n),
             thread: n as u32,
         };
+        // One place in the table, written for one call after another; a number never comes twice.
+        const CALLS: u32 = (u32::MAX / REMEMBERED as u32) - 1;
+        let number = |n: u32| 5 + n * REMEMBERED as u32;
+        let newest = AtomicU32::new(0);
         std::thread::scope(|scope| {
-            let launches = &launches;
-            // One place in the table, written for one call and then for another.
+            let (launches, newest) = (&launches, &newest);
             scope.spawn(move || {
-                for n in 0..200_000u32 {
-                    launches.put(5 + n % 2 * REMEMBERED as u32, same(u64::from(n % 2) + 1));
+                for n in 0..CALLS {
+                    newest.store(n, Ordering::Relaxed);
+                    launches.put(number(n), same(u64::from(n) + 1));
                 }
             });
-            for n in 0..200_000u32 {
-                let found = launches.find(5 + n % 2 * REMEMBERED as u32, 1);
-                let expected = same(u64::from(n % 2) + 1);
+            while newest.load(Ordering::Relaxed) < CALLS - 1 {
+                let n = newest.load(Ordering::Relaxed);
+                let found = launches.find(number(n), 1);
+                let expected = same(u64::from(n) + 1);
                 let whole = (found.span, found.forward, found.thread)
                     == (expected.span, expected.forward, expected.thread);
                 assert!(whole || found == Launch::UNKNOWN, "{found:?}");
