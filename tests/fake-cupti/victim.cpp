@@ -121,7 +121,7 @@ void no_cuda() {
 void looking() {
   hodo::init({"victim"});
   start_cuda();
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const auto state = in_hodo<std::size_t(char*, std::size_t)>("hodo_gpu_state");
     char text[64];
@@ -387,9 +387,6 @@ void copies() {
   hodo::init({"victim"});
   if (!other_first) init(nullptr);
   start_cuda();
-  for (int i = 0; i < 100; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
   steps(50);
   finish();
 }
