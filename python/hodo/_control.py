@@ -48,10 +48,11 @@ def init(
     memory_bytes: memory for records not yet on disk (64 MiB).
     share_run: let child processes join this run.
     gpu: "auto" captures every kernel, copy and set of a program that uses CUDA, under the scope
-        that launched it; "trace" does too and warns when it cannot; "off" captures nothing;
-        "monitor" and "pc-sampling" as in the guide to levels. Never starts CUDA itself.
-    by_layer: kernels of torch's backward pass also say which forward scope their operation ran in;
-        costs some microseconds an operation.
+        that launched it; "trace" does too and warns when CUDA starts and it cannot; "off"
+        captures nothing; "monitor" and "pc-sampling" as in the guide to levels. Never starts
+        CUDA itself.
+    by_layer: kernels of torch's backward pass also say which forward scope their operation ran in,
+        for `hodo report --backward`; costs some microseconds an operation.
     telemetry: machine readings come with a later version.
     """
     _set_log()
@@ -75,8 +76,9 @@ def init(
     if state in ("on", "degraded"):
         if share_run:
             _share()
-        if (gpu or os.environ.get("HODO_GPU")) not in ("off", "monitor"):
-            _meet_torch(by_layer)
+    # Also where the recorder was there before, as under `hodo run`.
+    if state != "off" and (gpu or os.environ.get("HODO_GPU")) not in ("off", "monitor"):
+        _meet_torch(by_layer)
     if state == "off" and "switched off" not in reason:
         _log().warning("not recording: %s", reason)
     return str(state)

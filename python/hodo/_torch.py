@@ -24,7 +24,7 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
     module = sys.modules.get(name)
     if module is not None and not _is_being_imported(module):
         action(module)
-    else:
+    elif not any(isinstance(one, _Watch) and one.is_for(name, action) for one in sys.meta_path):
         sys.meta_path.insert(0, _Watch(name, action))
 
 
@@ -38,6 +38,10 @@ class _Watch:
     def __init__(self, name: str, action: Callable[[ModuleType], None]) -> None:
         self._name = name
         self._action = action
+
+    def is_for(self, name: str, action: Callable[[ModuleType], None]) -> bool:
+        """Whether it waits for ``name`` to do ``action``."""
+        return (self._name, self._action) == (name, action)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

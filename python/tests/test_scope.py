@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import pickle
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -423,6 +424,17 @@ def test_started_and_stopped_and_started(tmp_path: Path) -> None:
         hodo.shutdown()
         hodo.shutdown()
         assert runs.paths(dir) == {("again",): 1}
+
+
+def test_torch_is_met_also_by_a_recorder_that_was_there(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finders = [one for one in sys.meta_path if type(one).__name__ != "_Watch"]
+    monkeypatch.setattr(sys, "meta_path", finders)
+    before = len(finders)
+    for _ in range(3):
+        assert hodo.init(by_layer=True) == "already"
+    assert len(finders) == before + 2
 
 
 def test_a_scope_across_a_restart_closes_nothing_else(tmp_path: Path) -> None:

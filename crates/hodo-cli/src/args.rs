@@ -103,7 +103,7 @@ pub enum When {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run a program and record it, with no change to it: its NVTX ranges become scopes, and every process that uses hodo itself joins the run.
+    /// Run a program and record it, with no change to it: its GPU kernels and copies, its NVTX ranges as scopes, and every process that uses hodo itself.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
@@ -132,7 +132,7 @@ pub enum Verb {
 /// `hodo run`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// What is recorded of the GPU: auto takes what works.
+    /// What is recorded of the GPU: auto takes what works and is silent where nothing does, trace warns.
     #[arg(long, value_enum, value_name = "WHAT", env = "HODO_GPU", hide_env_values = true, default_value_t = Gpu::Auto)]
     pub gpu: Gpu,
 
@@ -158,7 +158,7 @@ pub enum Gpu {
     Trace,
     /// Kernels and copies, and in windows the program opens, why kernels stall.
     PcSampling,
-    /// Only the state of the machine.
+    /// No kernels; readings of the machine come with a later version.
     Monitor,
     /// Nothing.
     Off,
@@ -235,11 +235,11 @@ pub struct ReportArgs {
     #[arg(long)]
     pub kernels_in_full: bool,
 
-    /// Show gradients by the forward scope whose they are instead of the tree.
+    /// Show the backward pass by the forward scope it is the gradient of, instead of the tree; recorded with `hodo.init(by_layer=True)`.
     #[arg(long)]
     pub backward: bool,
 
-    /// Show where kernels stood and why, by kernel, scope and instruction, instead of the tree.
+    /// Show why kernels stalled, by kernel, scope and instruction, instead of the tree; recorded in windows of pc-sampling.
     #[arg(long)]
     pub samples: bool,
 

@@ -60,7 +60,7 @@ pub fn started(recording: Recording) {
     }
     state.standing = Standing::Waiting;
     state.missing = Some(missing::NO_CUDA);
-    state.why = "the program has not started CUDA".into();
+    state.why = why_waiting().into();
     *lock(&STATE) = state;
     let collector = Collector::new(recording.clone());
     *lock(&SESSION) = Some(Session { recording, collector, counts: &IDLE, kinds: Vec::new() });
@@ -69,6 +69,18 @@ pub fn started(recording: Recording) {
         attach(!arm::is_injecting());
     } else if !arm::arm() {
         serve(served, true);
+    }
+}
+
+/// Why there is nothing yet, and perhaps never will be.
+fn why_waiting() -> &'static str {
+    // The last two are the drivers of WSL and of Tegra.
+    const DRIVERS: [&str; 4] =
+        ["/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvmap"];
+    if DRIVERS.iter().any(|file| std::path::Path::new(file).exists()) {
+        "the program has not started CUDA"
+    } else {
+        "the program has not started CUDA; no NVIDIA driver was found here"
     }
 }
 

@@ -104,6 +104,16 @@ pub fn health() -> Health {
     backend::health()
 }
 
+/// The state of the GPU's capture as a JSON object: what is captured, or why not, and what was lost.
+/// Empty while nothing records.
+///
+/// ```
+/// println!("{}", hodo::gpu_state());
+/// ```
+pub fn gpu_state() -> String {
+    if backend::is_on() { hodo_record::binding::gpu_state() } else { String::new() }
+}
+
 /// The variables that make a process about to be started part of this run, under the scope
 /// current here.
 ///

@@ -13,6 +13,10 @@ enum Takes {
     Text,
     /// One of these words.
     Words(&'static [&'static str]),
+    /// Some of these words, with commas between them.
+    List(&'static [&'static str]),
+    /// A whole number, from and to.
+    Whole(u64, u64),
     /// What the recorder can read; in words.
     Number(&'static str),
     /// A scope's id.
@@ -22,7 +26,7 @@ enum Takes {
 }
 
 /// Variables the recorder and this program read.
-const VARIABLES: [(&str, Takes); 19] = [
+const VARIABLES: [(&str, Takes); 24] = [
     ("HODO", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
     ("HODO_APP", Takes::Text),
     ("HODO_CLOCK", Takes::Words(&["auto", "counter", "monotonic"])),
@@ -31,8 +35,8 @@ const VARIABLES: [(&str, Takes); 19] = [
     ("HODO_DIR", Takes::Text),
     ("HODO_FLUSH", Takes::Number("a whole number of milliseconds, such as 1000")),
     ("HODO_GPU", Takes::Words(&["auto", "off", "monitor", "trace", "pc-sampling"])),
-    ("HODO_GPU_BUFFERS", Takes::Text),
-    ("HODO_GPU_KINDS", Takes::Text),
+    ("HODO_GPU_BUFFERS", Takes::Whole(1, u32::MAX as u64)),
+    ("HODO_GPU_KINDS", Takes::List(&["kernels", "copies", "sets", "syncs", "memory"])),
     ("HODO_INJECT", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
     ("HODO_INJECT_PID", Takes::Text),
     ("HODO_LIBRARY", Takes::Library),
@@ -40,6 +44,11 @@ const VARIABLES: [(&str, Takes); 19] = [
     ("HODO_MEMORY", Takes::Number("bytes, such as 64M")),
     ("HODO_PACKAGES", Takes::Text),
     ("HODO_PARENT", Takes::Id),
+    ("HODO_PC_BUFFER_MIB", Takes::Whole(1, u32::MAX as u64)),
+    ("HODO_PC_ENABLE", Takes::Words(&["early"])),
+    ("HODO_PC_FETCH", Takes::Words(&["often"])),
+    ("HODO_PC_KERNELS", Takes::Words(&["off"])),
+    ("HODO_PC_PERIOD", Takes::Whole(5, 31)),
     ("HODO_RUN", Takes::Text),
     ("HODO_SPOOL_BYTES", Takes::Number("bytes, such as 4G")),
 ];
@@ -81,6 +90,17 @@ fn wrong(name: &str, value: &str) -> Option<String> {
     let wants = match takes {
         _ if value.is_empty() => return None,
         Takes::Words(words) if !words.contains(&value) => format!("one of {}", words.join(", ")),
+        Takes::List(words) => {
+            let known = |word: &&str| words.contains(word);
+            let strange = value.split(',').map(str::trim).find(|word| !known(word))?;
+            let strange = text::safe(strange);
+            return Some(format!("{told}: {strange} is ignored; {name} takes {}", words.join(",")));
+        }
+        Takes::Whole(least, most)
+            if !value.parse().is_ok_and(|n| (*least..=*most).contains(&n)) =>
+        {
+            format!("a whole number from {least} to {most}")
+        }
         Takes::Number(wants) if !is_taken(name, value) => (*wants).to_owned(),
         Takes::Id if !(value.len() == 32 && value.bytes().all(|b| b.is_ascii_hexdigit())) => {
             "the id of a scope, 32 hex digits".to_owned()
@@ -144,6 +164,7 @@ mod tests {
             ("HODO_MAX_DEPTH", "abc", "a whole number"),
             ("HODO_MEMORY", "lots", "64M"),
             ("HODO_PARENT", "me", "32 hex digits"),
+            ("HODO_PC_PERIOD", "4", "from 5 to 31"),
             ("HODO_SPOOL_BYTES", "-1", "4G"),
         ];
         let all = checked(&bad.map(|(name, value, _)| (name, value))).todo.unwrap();
@@ -161,6 +182,8 @@ mod tests {
         assert!(missing.todo.unwrap_or_default().contains("names no file"));
         assert_eq!(checked(&[("HODO_LIBRARY", "libhodo.so")]).state, State::Ok);
         assert_eq!(checked(&[("HODO_GPU", "fast")]).state, State::Warn);
+        let kinds = checked(&[("HODO_GPU_KINDS", "kernels,copys")]).todo.unwrap_or_default();
+        assert!(kinds.contains("copys is ignored") && kinds.contains("kernels,copies,"), "{kinds}");
     }
 
     #[test]
@@ -170,6 +193,9 @@ mod tests {
             ("HODO_CLOCK", "counter"),
             ("HODO_CPU", "auto"),
             ("HODO_FLUSH", "0"),
+            ("HODO_GPU_BUFFERS", "8"),
+            ("HODO_GPU_KINDS", "kernels, syncs"),
+            ("HODO_PC_PERIOD", "12"),
             ("HODO_MAX_DEPTH", "0"),
             ("HODO_MEMORY", "64MiB"),
             ("HODO_SPOOL_BYTES", "0"),

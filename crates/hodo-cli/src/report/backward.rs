@@ -1,4 +1,4 @@
-//! Gradients by the forward scope whose they are.
+//! The backward pass, by the forward scope it is the gradient of.
 
 use super::{View, heading};
 use crate::term::number::{self, duration_cell};
@@ -17,7 +17,7 @@ pub fn text(view: &View<'_>) -> String {
     }
     let rows = hodo_trace::backward_by_forward(view.run, view.filter);
     if rows.is_empty() {
-        let why = "no work says of which forward scope it is the gradient";
+        let why = "nothing was recorded by layer; hodo.init(by_layer=True) does, for torch";
         return heading("Backward", &super::gpu::none(view, why));
     }
     let mut table = Table::new(vec![

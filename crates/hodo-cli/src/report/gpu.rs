@@ -92,7 +92,6 @@ fn table(work: &GpuWork) -> Table {
     };
     row("kernels", work.kernels, Some(work.kernel_ns), None);
     row("  in CUDA graphs", work.graph, None, None);
-    row("  inherited", work.inherited, None, None);
     for copy in &work.copies {
         let what = format!("copies, {}", copy.direction);
         row(&what, copy.count, Some(copy.total_ns), Some(copy.bytes));
@@ -101,5 +100,6 @@ fn table(work: &GpuWork) -> Table {
     row("waits", work.syncs.count, Some(work.syncs.total_ns), None);
     row("memory taken", work.memory.taken, None, Some(work.memory.taken_bytes));
     row("memory given back", work.memory.freed, None, Some(work.memory.freed_bytes));
+    row("of all, inherited", work.inherited, None, None);
     table
 }

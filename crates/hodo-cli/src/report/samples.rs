@@ -1,4 +1,4 @@
-//! Where kernels stood and why, from samples of their instructions.
+//! Why kernels stalled, from samples of their instructions.
 
 use super::{View, heading};
 use crate::term::number;
@@ -12,6 +12,9 @@ const MAX_ROWS: usize = 20;
 /// Reasons named in a row.
 const MAX_REASONS: usize = 3;
 
+/// What is said where there are none.
+const NONE: &str = "none were taken; hodo.window(\"pc-sampling\") takes them";
+
 /// The section; empty unless it is asked for.
 pub fn text(view: &View<'_>) -> String {
     if !view.args.samples {
@@ -19,7 +22,7 @@ pub fn text(view: &View<'_>) -> String {
     }
     let samples = hodo_trace::samples(view.run, view.filter);
     if samples.samples == 0 {
-        return heading("Samples", &super::gpu::none(view, "no samples were taken"));
+        return heading("Samples", &super::gpu::none(view, NONE));
     }
     let note = format!("{}: {}", text::plural(samples.samples, "sample"), reasons(&samples.stalls));
     let cells = (view.width / 3).max(16);

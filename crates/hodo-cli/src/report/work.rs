@@ -181,7 +181,7 @@ pub fn notes(view: &View<'_>) -> Vec<String> {
         notes.push(format!("–, ≥ GPU: nothing captured in part of {scopes}, see Recording"));
     }
     if gpu.all.inherited > 0 && view.args.per_scope > 0 {
-        let why = "launched by a thread that had no scope open, such as autograd's";
+        let why = "work launched by a thread that had no scope open, such as autograd's";
         notes.push(format!("↳ inherited: {why}"));
     }
     notes

@@ -143,7 +143,7 @@ fn a_run_without_a_gpu_looks_as_before() {
     off.gpu_state = r#"{"level":"off"}"#.into();
     assert_eq!(stdout(folder(&off).path(), &["report"]), text);
     let kernels = stdout(dir.path(), &["report", "--kernels", "--backward", "--samples"]);
-    let why = "not captured: the recorder captured no GPU";
+    let why = "not captured: no CUDA was used, or the process was forked";
     for title in ["Kernels", "Backward", "Samples"] {
         assert!(kernels.contains(&format!("{title}  {why}\n")), "{kernels}");
     }
@@ -167,7 +167,7 @@ fn a_process_that_captured_nothing_shows_dashes_beside_one_that_did() {
     let text = stdout(dir.path(), &["report"]);
     let load = text.lines().find(|line| line.starts_with("load ")).unwrap();
     assert!(load.contains(" – "), "{load}");
-    let note = "–, ≥ GPU not captured in 1 process: the recorder captured no GPU\n";
+    let note = "–, ≥ GPU not captured in 1 process: no CUDA was used, or the process was forked\n";
     assert!(text.contains(note), "{text}");
 }
 

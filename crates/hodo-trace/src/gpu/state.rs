@@ -31,7 +31,7 @@ pub enum GpuMissing {
 
 impl GpuMissing {
     const ALL: [(GpuMissing, &'static str, &'static str); 10] = [
-        (GpuMissing::NotRecorded, "not_recorded", "the recorder captured no GPU"),
+        (GpuMissing::NotRecorded, "not_recorded", "no CUDA was used, or the process was forked"),
         (GpuMissing::Off, "off", "capturing the GPU was turned off"),
         (GpuMissing::Monitor, "monitor", "only the machine was watched"),
         (GpuMissing::NoGpu, "no_gpu", "the machine has no GPU, or no driver for it"),
