@@ -92,6 +92,38 @@ inline std::string gpu_state() {
   return text;
 }
 
+// A window of closer looking at the GPU, to the end of the block: where kernels stall and why. It
+// slows the program down. Where it cannot be had nothing happens, and reason() says why.
+class Window {
+ public:
+  // mode: serialized (each sample has its launch and so its scope) or continuous; scope: only work
+  // launched inside scopes of this name counts.
+  explicit Window(const char* kind = "pc-sampling", const char* mode = nullptr,
+                  const char* scope = nullptr) noexcept
+      : open_(detail::table()->gpu_window_begin(kind, mode, scope) == 0) {}
+  ~Window() { end(); }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  bool is_open() const noexcept { return open_; }
+
+  void end() noexcept {
+    if (open_) detail::table()->gpu_window_end();
+    open_ = false;
+  }
+
+  // Why there is none; empty when there was one.
+  static std::string reason() {
+    std::string text(detail::table()->gpu_window_reason(nullptr, 0) + 1, '\0');
+    detail::table()->gpu_window_reason(&text[0], text.size());
+    text.pop_back();
+    return text;
+  }
+
+ private:
+  bool open_;
+};
+
 }  // namespace v1
 }  // namespace hodo
 

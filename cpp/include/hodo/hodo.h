@@ -284,6 +284,12 @@ typedef struct hodo_api_table {
   void (*leave_new_scope)(void);
   // `hodo_gpu_state`
   size_t (*gpu_state)(char *text, size_t size);
+  // `hodo_gpu_window_begin`
+  uint32_t (*gpu_window_begin)(const char *kind, const char *mode, const char *scope);
+  // `hodo_gpu_window_end`
+  uint32_t (*gpu_window_end)(void);
+  // `hodo_gpu_window_reason`
+  size_t (*gpu_window_reason)(char *text, size_t size);
 } hodo_api_table;
 
 // Takes one warning, of `length` bytes without a NUL. May be called on any thread, the recorder's

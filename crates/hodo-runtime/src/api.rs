@@ -81,6 +81,16 @@ pub struct Api {
     pub leave_new_scope: extern "C" fn(),
     /// `hodo_gpu_state`
     pub gpu_state: unsafe extern "C" fn(text: *mut c_char, size: usize) -> usize,
+    /// `hodo_gpu_window_begin`
+    pub gpu_window_begin: unsafe extern "C" fn(
+        kind: *const c_char,
+        mode: *const c_char,
+        scope: *const c_char,
+    ) -> u32,
+    /// `hodo_gpu_window_end`
+    pub gpu_window_end: extern "C" fn() -> u32,
+    /// `hodo_gpu_window_reason`
+    pub gpu_window_reason: unsafe extern "C" fn(text: *mut c_char, size: usize) -> usize,
 }
 
 /// The table; null for a version that this library does not have.
@@ -125,5 +135,8 @@ fn table() -> Api {
         enter_new_scope: scope::hodo_enter_new_scope,
         leave_new_scope: scope::hodo_leave_new_scope,
         gpu_state: gpu::hodo_gpu_state,
+        gpu_window_begin: gpu::hodo_gpu_window_begin,
+        gpu_window_end: gpu::hodo_gpu_window_end,
+        gpu_window_reason: gpu::hodo_gpu_window_reason,
     }
 }

@@ -70,6 +70,9 @@ inline constexpr hodo_api_table absent = {
     []() { ++contexts_entered; },
     []() { contexts_entered -= contexts_entered == 0 ? 0 : 1; },
     [](char*, std::size_t) -> std::size_t { return 0; },
+    [](const char*, const char*, const char*) -> std::uint32_t { return 1; },
+    []() -> std::uint32_t { return 0; },
+    absent_reason,
 };
 
 }  // namespace detail
