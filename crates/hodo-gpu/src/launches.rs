@@ -158,7 +158,11 @@ mod tests {
             // One place in the table, written for one call and then for another.
             scope.spawn(move || {
                 for n in 0..200_000u32 {
-                    launches.put(5 + n % 2 * REMEMBERED as u32, same(u64::from(n % 2) + 1));
+                    // No call is made twice at the same time: a reader that slept through two
+                    // others would not notice.
+                    let launched = u64::from(n) << TIME_SHIFT;
+                    let launch = Launch { launched, ..same(u64::from(n % 2) + 1) };
+                    launches.put(5 + n % 2 * REMEMBERED as u32, launch);
                 }
             });
             for n in 0..200_000u32 {
