@@ -11,7 +11,7 @@ use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static STATE: Mutex<State> = Mutex::new(State::OFF);
 /// Which session the thread serves; another number ends it.
 static SERVED: AtomicU32 = AtomicU32::new(0);
+/// Kernels that the last flush waited for in vain.
+static OVERDUE: AtomicU64 = AtomicU64::new(0);
 /// This is a forked child: CUDA does not work here, and locks may be held by nobody.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -64,6 +66,7 @@ pub fn started(recording: Recording) {
     *lock(&STATE) = state;
     let collector = Collector::new(recording.clone());
     *lock(&SESSION) = Some(Session { recording, collector, counts: &IDLE, kinds: Vec::new() });
+    OVERDUE.store(0, Ordering::Relaxed);
     let served = SERVED.fetch_add(1, Ordering::AcqRel) + 1;
     if arm::is_injecting() || CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
         attach(!arm::is_injecting());
@@ -157,6 +160,7 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
             // Scopes of a recorder before this one have the same ids.
             engine.memory.forget();
             forward::forget();
+            ambient::forget();
             session.counts = Counts::make(&session.recording.folder);
         }
         session.counts
@@ -265,7 +269,7 @@ fn notice_giving_up(engine: &Engine) {
     state.standing = Standing::Unavailable;
     state.missing = Some(missing::FAILED);
     state.why = GAVE_UP.into();
-    state.gaps.push((engine.clock.now(), 0, GAVE_UP.into()));
+    state.gap(engine.clock.now(), 0, GAVE_UP.into());
     drop(state);
     warn(GAVE_UP);
     read(engine);
@@ -314,12 +318,12 @@ pub fn is_forked() -> bool {
 
 /// Fetches records, waiting for those of kernels under way at most so long.
 pub fn settle(engine: &Engine, wait: Duration) {
-    drain(engine, wait);
+    drain(engine, wait, 0);
 }
 
 /// Some or all kernels of a stretch have no record, and why.
 pub fn gap(start: u64, end: u64, why: String) {
-    lock(&STATE).gaps.push((start, end, why));
+    lock(&STATE).gap(start, end, why);
 }
 
 /// Takes samples and writes them.
@@ -350,6 +354,7 @@ fn read(engine: &Engine) {
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.read(&engine.cupti, &engine.buffers, &engine.memory, by_time);
         session.collector.counted_by(session.counts);
+        OVERDUE.fetch_min(session.counts.kernels_under_way(), Ordering::Relaxed);
     }
 }
 
@@ -386,17 +391,21 @@ fn launched(counts: &Counts) -> Launched {
     launched
 }
 
-/// Fetches and writes everything there is, waiting for kernels under way at most so long.
-fn drain(engine: &Engine, wait: Duration) {
+/// Fetches everything there is, waiting at most so long for the kernels launched before, all but
+/// `except` of them; says how many did not come.
+fn drain(engine: &Engine, wait: Duration, except: u64) -> u64 {
     let began = Instant::now();
     name_devices();
+    let counts = lock(&SESSION).as_ref().map_or(&IDLE, |session| session.counts);
+    let launched = counts.launched_kernels();
     loop {
         engine.flush(false);
         read(engine);
-        let under_way =
-            lock(&SESSION).as_ref().is_some_and(|session| session.counts.kernels_under_way() > 0);
-        if !under_way || began.elapsed() >= wait {
-            break;
+        // What is launched meanwhile is not waited for: a program that goes on has no end.
+        let since = counts.launched_kernels().saturating_sub(launched);
+        let missing = counts.kernels_under_way().saturating_sub(since);
+        if missing <= except || began.elapsed() >= wait {
+            return missing;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -411,7 +420,10 @@ pub fn flush(timeout: Duration) {
         notice_giving_up(engine);
         // While another tool has CUPTI, what it holds is not ours to ask for.
         if matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
-            drain(engine, timeout.min(STOP_WAITS));
+            // Records that a flush waited for in vain may never come; the next has waited enough.
+            let overdue = OVERDUE.load(Ordering::Relaxed);
+            let missing = drain(engine, timeout.min(STOP_WAITS), overdue);
+            OVERDUE.store(missing, Ordering::Relaxed);
         }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
@@ -432,10 +444,12 @@ pub fn stopping() {
     let standing = lock(&STATE).standing.clone();
     if let Some(engine) = engine() {
         if matches!(standing, Standing::Capturing | Standing::ByTime) {
-            drain(engine, STOP_WAITS);
+            drain(engine, STOP_WAITS, 0);
             engine.flush(true);
             let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
             engine.release(&kinds);
+            // Behind the last record there can be: what stayed would come to the next recorder.
+            engine.flush(true);
             let _ = engine.listen(false);
         }
         engine::set_counts(None);
@@ -460,7 +474,7 @@ pub fn at_exit() {
         && matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
     {
         window::end();
-        drain(engine, EXIT_WAITS);
+        drain(engine, EXIT_WAITS, 0);
         engine.flush(true);
         read(engine);
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
@@ -512,15 +526,18 @@ pub fn give_way(why: &str) {
         return;
     }
     window::end();
-    drain(engine, STOP_WAITS);
+    drain(engine, STOP_WAITS, 0);
     let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
     engine.release(&kinds);
+    // A buffer that CUPTI still has goes to whoever registers next, and never comes back.
+    engine.flush(true);
+    read(engine);
     let _ = engine.unsubscribe();
     engine::set_counts(None);
     let mut state = lock(&STATE);
     state.standing = Standing::Yielded;
     state.why = why.into();
-    state.gaps.push((engine.clock.now(), 0, why.into()));
+    state.gap(engine.clock.now(), 0, why.into());
     drop(state);
     write();
 }
