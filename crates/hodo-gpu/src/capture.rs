@@ -25,6 +25,8 @@ const GLANCE_EVERY: Duration = Duration::from_millis(250);
 const STOP_WAITS: Duration = Duration::from_millis(200);
 /// How long the end of the program does.
 const EXIT_WAITS: Duration = Duration::from_millis(100);
+/// How long both wait for a thread of ours that is calling CUPTI.
+const THREAD_WAITS: Duration = Duration::from_millis(100);
 
 /// What belongs to one recorder.
 struct Session {
@@ -40,6 +42,8 @@ static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static STATE: Mutex<State> = Mutex::new(State::OFF);
 /// Which session the thread serves; another number ends it.
 static SERVED: AtomicU32 = AtomicU32::new(0);
+/// Threads of ours that are calling CUPTI.
+static WORKING: AtomicU32 = AtomicU32::new(0);
 /// Kernels that the last flush waited for in vain.
 static OVERDUE: AtomicU64 = AtomicU64::new(0);
 /// This is a forked child: CUDA does not work here, and locks may be held by nobody.
@@ -67,7 +71,7 @@ pub fn started(recording: Recording) {
     let collector = Collector::new(recording.clone());
     *lock(&SESSION) = Some(Session { recording, collector, counts: &IDLE, kinds: Vec::new() });
     OVERDUE.store(0, Ordering::Relaxed);
-    let served = SERVED.fetch_add(1, Ordering::AcqRel) + 1;
+    let served = SERVED.fetch_add(1, Ordering::SeqCst) + 1;
     if arm::is_injecting() || CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
         attach(!arm::is_injecting());
     } else if !arm::arm() {
@@ -235,7 +239,10 @@ fn serve(served: u32, looking: bool) {
             return;
         }
         while SERVED.load(Ordering::Acquire) == served {
-            round();
+            wait();
+            if unless_ended(served, round).is_none() {
+                return;
+            }
         }
     };
     let builder = std::thread::Builder::new().name("hodo-gpu".into());
@@ -248,8 +255,9 @@ fn serve(served: u32, looking: bool) {
 fn look(served: u32) -> bool {
     let every = if lock(&STATE).level == Gpu::Auto.word() { GLANCE_EVERY } else { LOOK_EVERY };
     while SERVED.load(Ordering::Acquire) == served {
-        if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
-            return take_hold(true);
+        let attach = || CudaDriver::mapped()?.is_up().then(|| take_hold(true));
+        if let Some(attached) = unless_ended(served, attach).flatten() {
+            return attached;
         }
         std::thread::sleep(every);
     }
@@ -276,15 +284,40 @@ fn notice_giving_up(engine: &Engine) {
     write();
 }
 
-/// One round of the GPU's thread.
-fn round() {
+/// Does `work`, which calls CUPTI, on the GPU's thread; none when its session has ended, or it
+/// panicked.
+fn unless_ended<T>(served: u32, work: impl FnOnce() -> T) -> Option<T> {
+    // Both in one order for all: either the session's end is seen here, or its end sees this.
+    WORKING.fetch_add(1, Ordering::SeqCst);
+    let is_served = SERVED.load(Ordering::SeqCst) == served;
+    let done = if is_served { engine::guarded(None, || Some(work())) } else { None };
+    WORKING.fetch_sub(1, Ordering::SeqCst);
+    done
+}
+
+/// Ends the GPU's thread, and waits a while for what it has under way: CUPTI may be going.
+fn end_serving() {
+    SERVED.fetch_add(1, Ordering::SeqCst);
+    let began = Instant::now();
+    while WORKING.load(Ordering::SeqCst) > 0 && began.elapsed() < THREAD_WAITS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits for the next round, reading what comes meanwhile.
+fn wait() {
     let Some(engine) = engine() else { return };
-    notice_giving_up(engine);
     let began = Instant::now();
     while began.elapsed() < FLUSH_EVERY {
         engine.buffers.wait(FLUSH_EVERY.saturating_sub(began.elapsed()));
         read(engine);
     }
+}
+
+/// One round of the GPU's thread.
+fn round() {
+    let Some(engine) = engine() else { return };
+    notice_giving_up(engine);
     if !matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
         return;
     }
@@ -437,7 +470,7 @@ pub fn stopping() {
     }
     arm::disarm();
     window::end();
-    SERVED.fetch_add(1, Ordering::AcqRel);
+    end_serving();
     if let Some(engine) = engine() {
         notice_giving_up(engine);
     }
@@ -470,6 +503,8 @@ pub fn at_exit() {
     if FORKED.load(Ordering::Relaxed) {
         return;
     }
+    // Libraries go from now on, and CUPTI with them.
+    end_serving();
     if let Some(engine) = engine()
         && matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
     {
