@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How often CUPTI is asked for what is complete.
 const FLUSH_EVERY: Duration = Duration::from_millis(50);
+/// How often the state is written beside the work: it has the size of many records.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 /// How often a program that cannot be hooked is looked at, until it starts CUDA.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The same where nobody asked for the GPU's work by name.
@@ -392,9 +394,16 @@ fn read(engine: &Engine) {
 }
 
 fn write_if_any() {
-    let any = lock(&SESSION).as_ref().is_some_and(|session| session.collector.has_work());
-    if any {
-        write();
+    let told = lock(&SESSION).as_ref().map(|s| (s.collector.has_work(), s.collector.told));
+    match told {
+        Some((true, at)) if at.is_none_or(|at| at.elapsed() >= TELL_EVERY) => write(),
+        Some((true, _)) => {
+            if let Some(session) = lock(&SESSION).as_mut() {
+                session.collector.write_work();
+                session.collector.counted_by(session.counts);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -460,7 +469,10 @@ pub fn flush(timeout: Duration) {
         }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
-    write_if_any();
+    let any = |s: &Session| s.collector.has_work() || s.collector.has_untold;
+    if lock(&SESSION).as_ref().is_some_and(any) {
+        write();
+    }
 }
 
 /// The recorder is about to stop.

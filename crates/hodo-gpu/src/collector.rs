@@ -11,6 +11,7 @@ use crate::state::Tally;
 use hodo_format::gpu::{Detail, Encoder, Sample, Work, flag, samples_frame, state_frame};
 use hodo_record::binding::Recording;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 const ZSTD_LEVEL: i32 = 1;
 
@@ -30,6 +31,10 @@ pub struct Collector {
     lone_kernels: u64,
     /// What was seen so far.
     pub tally: Tally,
+    /// When the state was last written.
+    pub told: Option<Instant>,
+    /// Whether work was written since.
+    pub has_untold: bool,
 }
 
 impl Collector {
@@ -46,6 +51,8 @@ impl Collector {
             sequence: 0,
             lone_kernels: 0,
             tally: Tally::default(),
+            told: None,
+            has_untold: false,
         }
     }
 
@@ -113,6 +120,15 @@ impl Collector {
 
     /// Writes what was read, and `state`; what the disk refuses is counted as lost.
     pub fn write(&mut self, state: impl FnOnce(&Tally) -> String) {
+        self.write_with(Some(state));
+    }
+
+    /// Writes what was read alone.
+    pub fn write_work(&mut self) {
+        self.write_with(None::<fn(&Tally) -> String>);
+    }
+
+    fn write_with(&mut self, state: Option<impl FnOnce(&Tally) -> String>) {
         self.finish_frame();
         self.tally.file_bytes = self.files.bytes();
         let records = std::mem::take(&mut self.waiting);
@@ -120,10 +136,17 @@ impl Collector {
         let samples = std::mem::take(&mut self.waiting_samples);
         self.tally.stored += records;
         self.tally.samples += samples;
-        state_frame(self.sequence, &state(&self.tally), &mut self.frames);
-        self.sequence += 1;
+        let tells = state.is_some();
+        if let Some(state) = state {
+            state_frame(self.sequence, &state(&self.tally), &mut self.frames);
+            self.sequence += 1;
+        }
         match self.files.append(&self.frames, records) {
-            Ok(()) => self.tally.trouble.clear(),
+            Ok(()) => {
+                self.tally.trouble.clear();
+                self.told = if tells { Some(Instant::now()) } else { self.told };
+                self.has_untold = !tells;
+            }
             Err(error) => {
                 self.tally.stored -= records;
                 self.tally.lost += records;
