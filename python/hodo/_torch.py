@@ -162,16 +162,19 @@ def _labelled(run: Any, name: str) -> Any:
     @functools.wraps(run)
     def labelled(*args: Any, **kwargs: Any) -> Any:
         hooks: list[Any] = []
+        # Inside another pass, as where activations are computed anew: that one's node.
+        before = _hodo.gpu_swap_forward(0)
         if _hodo.is_on():
             try:
                 roots = args[0] if args else kwargs.get(name)
-                _label(roots if isinstance(roots, (list, tuple)) else (roots,), hooks)
+                roots = roots if isinstance(roots, (list, tuple)) else (roots,)
+                _label(roots, before, hooks)
             except Exception as error:
                 _warn(type(error).__name__, str(error))
         try:
             return run(*args, **kwargs)
         finally:
-            _hodo.gpu_forward(0)
+            _hodo.gpu_swap_forward(before)
             # A graph that is kept runs again, and is labelled again.
             for hook in hooks:
                 hook.remove()
@@ -186,11 +189,12 @@ def _warn(kind: str, text: str) -> None:
     _log().warning("backward is not labelled by layer: %s: %s", kind, text)
 
 
-def _label(tensors: Sequence[Any], hooks: list[Any]) -> None:
+def _label(tensors: Sequence[Any], otherwise: int, hooks: list[Any]) -> None:
     """Before each node of a graph runs, its thread says whose gradient it computes.
 
     Nodes that only add to a parameter's gradient say nothing: they run right after the one that
-    computed it. Others whose scope is not known say so, for their thread still has the one before.
+    computed it. Others whose scope is not known say ``otherwise``, for their thread still has that
+    of the node before.
     """
     nodes = [tensor.grad_fn for tensor in tensors if getattr(tensor, "grad_fn", None) is not None]
     seen = set(nodes)
@@ -198,7 +202,7 @@ def _label(tensors: Sequence[Any], hooks: list[Any]) -> None:
         node = nodes.pop()
         number = node._sequence_nr()
         if number != _NO_NUMBER:
-            scope = _hodo.gpu_forward_of(number)
+            scope = _hodo.gpu_forward_of(number) or otherwise
             hooks.append(node.register_prehook(functools.partial(_hodo.gpu_forward, scope)))
         for following, _ in node.next_functions:
             if following is not None and following not in seen:

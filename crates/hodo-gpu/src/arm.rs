@@ -6,6 +6,7 @@
 
 use crate::capture;
 use hodo_record::{Config, is_on};
+use std::cell::Cell;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +21,15 @@ pub const ALL: &str = "HODO_INJECT";
 static ARMED: AtomicBool = AtomicBool::new(false);
 static INJECTING: AtomicBool = AtomicBool::new(false);
 
-/// Whether CUDA is being started right now, and has called us.
+std::thread_local! {
+    /// Whether this thread is starting CUDA.
+    static STARTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is starting CUDA right now, which has called us. Another thread must
+/// not attach meanwhile: it might wait for CUDA's start, which would wait for it.
 pub fn is_injecting() -> bool {
-    INJECTING.load(Ordering::Acquire)
+    STARTS.get()
 }
 
 /// Makes the driver call us when it starts. False when that cannot be: this copy of hodo is part
@@ -64,11 +71,13 @@ pub fn injected() {
     if !(all || only || is_on()) || INJECTING.swap(true, Ordering::AcqRel) {
         return;
     }
+    STARTS.set(true);
     if all && !is_on() {
         hodo_record::init(Config { share_run: false, ..Config::from_env() });
     }
     capture::attach(false);
     disarm();
+    STARTS.set(false);
     INJECTING.store(false, Ordering::Release);
 }
 
