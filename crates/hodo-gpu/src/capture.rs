@@ -414,8 +414,10 @@ fn current() -> State {
 
 /// Writes what was read, and the state.
 pub fn write() {
-    let dropped = engine().map_or(0, Engine::dropped);
     let state = current();
+    // CUPTI counts for whoever has it, and says nothing sensible once it gave up.
+    let has_cupti = matches!(state.standing, Standing::Capturing | Standing::ByTime);
+    let dropped = engine().filter(|_| has_cupti).map_or(0, Engine::dropped);
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.tally.dropped += dropped;
         session.collector.counted_by(session.counts);
@@ -500,6 +502,10 @@ pub fn stopping() {
         engine::set_counts(None);
         engine.buffers.ring();
         read(engine);
+        // Counts what was dropped; silent where nothing was captured.
+        if matches!(standing, Standing::Capturing | Standing::ByTime) {
+            write();
+        }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
@@ -579,6 +585,7 @@ pub fn give_way(why: &str) {
     // A buffer that CUPTI still has goes to whoever registers next, and never comes back.
     engine.flush(true);
     read(engine);
+    write();
     let _ = engine.unsubscribe();
     engine::set_counts(None);
     let mut state = lock(&STATE);
