@@ -17,6 +17,10 @@ from typing import Any
 from hodo import _hodo
 
 _WHY = "torch.profiler has CUPTI"
+# What nodes that only add to a gradient have instead of a number.
+_NO_NUMBER = 2**64 - 1
+_having: set[Any] = set()
+"""The profiles of torch's that have it."""
 
 
 def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
@@ -92,16 +96,25 @@ def _share_cupti(module: ModuleType) -> None:
     if hasattr(profile, "_hodo"):
         return
     prepare, leave = profile._prepare_trace, profile.__exit__
+    # Private to torch, and not in every version.
+    start = getattr(profile, "_start_trace", None)
+
+    def done(self: Any) -> None:
+        # One that fails inside another, or is of the CPU alone, leaves CUPTI to the other.
+        if self in _having:
+            _having.discard(self)
+            if not _having:
+                _hodo.gpu_resume()
 
     @functools.wraps(prepare)
     def _prepare_trace(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _wants_cuda(self):
-            return prepare(self, *args, **kwargs)
-        _hodo.gpu_give_way(_WHY)
+        if _wants_cuda(self):
+            _having.add(self)
+            _hodo.gpu_give_way(_WHY)
         try:
             return prepare(self, *args, **kwargs)
         except BaseException:
-            _hodo.gpu_resume()
+            done(self)
             raise
 
     @functools.wraps(leave)
@@ -109,10 +122,21 @@ def _share_cupti(module: ModuleType) -> None:
         try:
             return leave(self, *args, **kwargs)
         finally:
-            _hodo.gpu_resume()
+            done(self)
 
     profile._prepare_trace = _prepare_trace
     profile.__exit__ = __exit__
+    if start is not None:
+
+        @functools.wraps(start)
+        def _start_trace(self: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return start(self, *args, **kwargs)
+            except BaseException:
+                done(self)
+                raise
+
+        profile._start_trace = _start_trace
     profile._hodo = True
 
 
@@ -131,41 +155,60 @@ def _by_layer(_: ModuleType) -> None:
     autograd = sys.modules["torch.autograd"]
     if hasattr(autograd, "_hodo") or not _hodo.gpu_watch_forward(True):
         return
-    backward = autograd.backward
-
-    @functools.wraps(backward)
-    def labelled(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-        hooks = []
-        if _hodo.is_on():
-            hooks = _label(tensors if isinstance(tensors, (list, tuple)) else (tensors,))
-        try:
-            return backward(tensors, *args, **kwargs)
-        finally:
-            _hodo.gpu_forward(0)
-            # A graph that is kept for another pass would be labelled twice.
-            for hook in hooks:
-                hook.remove()
-
-    autograd.backward = labelled  # type: ignore[attr-defined]
+    for name, roots in (("backward", "tensors"), ("grad", "outputs")):
+        setattr(autograd, name, _labelled(getattr(autograd, name), roots))
     autograd._hodo = True  # type: ignore[attr-defined]
 
 
-def _label(tensors: Sequence[Any]) -> list[Any]:
+def _labelled(run: Any, name: str) -> Any:
+    """A function that computes gradients, of what it is passed first or as ``name``."""
+
+    @functools.wraps(run)
+    def labelled(*args: Any, **kwargs: Any) -> Any:
+        hooks: list[Any] = []
+        # Inside another pass, as where activations are computed anew: that one's node.
+        before = _hodo.gpu_swap_forward(0)
+        if _hodo.is_on():
+            try:
+                roots = args[0] if args else kwargs.get(name)
+                roots = roots if isinstance(roots, (list, tuple)) else (roots,)
+                _label(roots, before, hooks)
+            except Exception as error:
+                _warn(type(error).__name__, str(error))
+        try:
+            return run(*args, **kwargs)
+        finally:
+            _hodo.gpu_swap_forward(before)
+            # A graph that is kept runs again, and is labelled again.
+            for hook in hooks:
+                hook.remove()
+
+    return labelled
+
+
+@functools.cache
+def _warn(kind: str, text: str) -> None:
+    from hodo._control import _log
+
+    _log().warning("backward is not labelled by layer: %s: %s", kind, text)
+
+
+def _label(tensors: Sequence[Any], otherwise: int, hooks: list[Any]) -> None:
     """Before each node of a graph runs, its thread says whose gradient it computes.
 
     Nodes that only add to a parameter's gradient say nothing: they run right after the one that
-    computed it.
+    computed it. Others whose scope is not known say ``otherwise``, for their thread still has that
+    of the node before.
     """
     nodes = [tensor.grad_fn for tensor in tensors if getattr(tensor, "grad_fn", None) is not None]
     seen = set(nodes)
-    hooks = []
     while nodes:
         node = nodes.pop()
-        scope = _hodo.gpu_forward_of(node._sequence_nr())
-        if scope:
+        number = node._sequence_nr()
+        if number != _NO_NUMBER:
+            scope = _hodo.gpu_forward_of(number) or otherwise
             hooks.append(node.register_prehook(functools.partial(_hodo.gpu_forward, scope)))
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 nodes.append(following)
-    return hooks

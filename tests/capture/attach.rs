@@ -173,6 +173,19 @@ fn another_tool_gets_cupti_and_gives_it_back() {
 }
 
 #[test]
+fn no_buffer_is_left_in_cupti_when_another_tool_gets_it() {
+    let ran = Victim::new("yield").env("FAKE_CUPTI_KEEP", "1").run();
+    assert_eq!(ran.said[0]["records"]["kernels"], 30, "before the other tool registers its own");
+    assert_work(
+        &ran.only(),
+        "
+        40 step/fwd: gemm
+        20 step/bwd: gemm_grad
+        ",
+    );
+}
+
+#[test]
 fn another_tool_that_keeps_the_callbacks_leaves_the_time() {
     let ran = Victim::new("yield").env("VICTIM_KEEPS", "1").run();
     assert_eq!(ran.said[1]["state"], "capturing by time");

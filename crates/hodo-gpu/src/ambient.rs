@@ -83,6 +83,12 @@ pub fn set_forward(scope: u64) -> u64 {
     FORWARD.replace(scope)
 }
 
+/// A thread ends: nobody waits in it any more, and its state will be another's.
+pub fn ends(thread: *mut Thread) {
+    let none = std::ptr::null_mut();
+    let _ = AMBIENT.compare_exchange(thread, none, Ordering::Relaxed, Ordering::Relaxed);
+}
+
 /// Forgets the ambient thread: in a forked child it is not ours.
 pub fn forget() {
     AMBIENT.store(std::ptr::null_mut(), Ordering::Relaxed);

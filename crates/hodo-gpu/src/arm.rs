@@ -5,7 +5,9 @@
 //! first launch.
 
 use crate::capture;
+use hodo_record::binding::is_changing;
 use hodo_record::{Config, is_on};
+use std::cell::Cell;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +22,15 @@ pub const ALL: &str = "HODO_INJECT";
 static ARMED: AtomicBool = AtomicBool::new(false);
 static INJECTING: AtomicBool = AtomicBool::new(false);
 
-/// Whether CUDA is being started right now, and has called us.
+std::thread_local! {
+    /// Whether this thread is starting CUDA.
+    static STARTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is starting CUDA right now, which has called us. Another thread must
+/// not attach meanwhile: it might wait for CUDA's start, which would wait for it.
 pub fn is_injecting() -> bool {
-    INJECTING.load(Ordering::Acquire)
+    STARTS.get()
 }
 
 /// Makes the driver call us when it starts. False when that cannot be: this copy of hodo is part
@@ -64,11 +72,14 @@ pub fn injected() {
     if !(all || only || is_on()) || INJECTING.swap(true, Ordering::AcqRel) {
         return;
     }
-    if all && !is_on() {
+    STARTS.set(true);
+    // A start under way in another thread may wait for the very call of CUDA that we are in; it
+    // looks for CUDA itself.
+    if all && !is_on() && !is_changing() {
         hodo_record::init(Config { share_run: false, ..Config::from_env() });
     }
     capture::attach(false);
-    disarm();
+    STARTS.set(false);
     INJECTING.store(false, Ordering::Release);
 }
 

@@ -31,7 +31,8 @@ impl Full {
 struct Inner {
     free: Vec<usize>,
     full: Vec<Full>,
-    made: usize,
+    /// Every buffer there is, sorted.
+    made: Vec<usize>,
     asked: bool,
 }
 
@@ -42,15 +43,23 @@ pub struct Buffers {
     came: Condvar,
     /// Requests that were answered with nothing.
     pub refused: AtomicU64,
+    /// Buffers that came back and are another tool's.
+    pub foreign: AtomicU64,
 }
 
 impl Buffers {
     /// No buffers yet.
     pub const fn new() -> Buffers {
         Buffers {
-            inner: Mutex::new(Inner { free: Vec::new(), full: Vec::new(), made: 0, asked: false }),
+            inner: Mutex::new(Inner {
+                free: Vec::new(),
+                full: Vec::new(),
+                made: Vec::new(),
+                asked: false,
+            }),
             came: Condvar::new(),
             refused: AtomicU64::new(0),
+            foreign: AtomicU64::new(0),
         }
     }
 
@@ -64,24 +73,34 @@ impl Buffers {
         if let Some(free) = inner.free.pop() {
             return free as *mut u8;
         }
-        let buffer = match inner.made < MOST_BUFFERS || !may_refuse {
+        let buffer = match inner.made.len() < MOST_BUFFERS || !may_refuse {
             true => map(),
             false => std::ptr::null_mut(),
         };
         match buffer.is_null() {
             true => _ = self.refused.fetch_add(1, Ordering::Relaxed),
-            false => inner.made += 1,
+            false => {
+                let at = inner.made.partition_point(|&made| made < buffer as usize);
+                inner.made.insert(at, buffer as usize);
+            }
         }
         buffer
     }
 
-    /// Takes back a buffer of which `valid` bytes were filled.
+    /// Takes back a buffer of which `valid` bytes were filled. CUPTI hands all buffers to whoever
+    /// registered last: those of a tool before us are not ours to read, to write or to keep.
     pub fn completed(&self, buffer: *mut u8, valid: usize) {
         if buffer.is_null() {
             return;
         }
         let full = Full { start: buffer, valid: valid.min(BUFFER_BYTES) };
-        self.lock().full.push(full);
+        let mut inner = self.lock();
+        if inner.made.binary_search(&(buffer as usize)).is_err() {
+            self.foreign.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        inner.full.push(full);
+        drop(inner);
         self.came.notify_one();
     }
 
@@ -121,4 +140,24 @@ fn map() -> *mut u8 {
     let mapped =
         unsafe { libc::mmap(std::ptr::null_mut(), BUFFER_BYTES, protection, flags, -1, 0) };
     if mapped == libc::MAP_FAILED { std::ptr::null_mut() } else { mapped.cast() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_of_another_tool_is_left_alone() {
+        let buffers = Buffers::new();
+        let mut foreign = [7u8; 64];
+        buffers.completed(foreign.as_mut_ptr(), 32);
+        assert!(buffers.full().is_empty() && foreign == [7; 64]);
+        assert_eq!(buffers.foreign.load(Ordering::Relaxed), 1);
+        let own: Vec<*mut u8> = (0..3).map(|_| buffers.take(true)).collect();
+        own.iter().for_each(|&buffer| buffers.completed(buffer, 8));
+        let full = buffers.full();
+        assert_eq!(full.iter().map(|full| full.start).collect::<Vec<_>>(), own);
+        full.into_iter().for_each(|full| buffers.give_back(full));
+        assert!(own.contains(&buffers.take(true)));
+    }
 }

@@ -1,7 +1,7 @@
 //! What runs inside the program's CUDA calls: a few nanoseconds, no lock, no allocation.
 
 use crate::cupti::code::{Call, STATE_FATAL_ERROR, domain, resource};
-use crate::engine::{Engine, counts, engine};
+use crate::engine::{Engine, counts, engine, guarded};
 use crate::pc::contexts::IN_USE;
 use crate::{ambient, forward, window};
 use hodo_format::gpu::flag;
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn called(_: *mut c_void, what: u32, number: u32, data: *c
     unsafe {
         match what {
             domain::DRIVER => driver_call(engine, number, &*data.cast()),
-            domain::RESOURCE => resource(engine, number, &*data.cast()),
+            domain::RESOURCE => guarded((), || resource(engine, number, &*data.cast())),
             domain::STATE if number == STATE_FATAL_ERROR => {
                 engine.fatal.store(1, Ordering::Release)
             }

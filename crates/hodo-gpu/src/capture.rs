@@ -11,12 +11,14 @@ use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
 use hodo_record::binding::{Recording, warn, with_all_blocked};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often CUPTI is asked for what is complete.
 const FLUSH_EVERY: Duration = Duration::from_millis(50);
+/// How often the state is written beside the work: it has the size of many records.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 /// How often a program that cannot be hooked is looked at, until it starts CUDA.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The same where nobody asked for the GPU's work by name.
@@ -25,6 +27,8 @@ const GLANCE_EVERY: Duration = Duration::from_millis(250);
 const STOP_WAITS: Duration = Duration::from_millis(200);
 /// How long the end of the program does.
 const EXIT_WAITS: Duration = Duration::from_millis(100);
+/// How long both wait for a thread of ours that is calling CUPTI.
+const THREAD_WAITS: Duration = Duration::from_millis(100);
 
 /// What belongs to one recorder.
 struct Session {
@@ -40,6 +44,10 @@ static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static STATE: Mutex<State> = Mutex::new(State::OFF);
 /// Which session the thread serves; another number ends it.
 static SERVED: AtomicU32 = AtomicU32::new(0);
+/// Threads of ours that are calling CUPTI.
+static WORKING: AtomicU32 = AtomicU32::new(0);
+/// Kernels that the last flush waited for in vain.
+static OVERDUE: AtomicU64 = AtomicU64::new(0);
 /// This is a forked child: CUDA does not work here, and locks may be held by nobody.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -64,11 +72,15 @@ pub fn started(recording: Recording) {
     *lock(&STATE) = state;
     let collector = Collector::new(recording.clone());
     *lock(&SESSION) = Some(Session { recording, collector, counts: &IDLE, kinds: Vec::new() });
-    let served = SERVED.fetch_add(1, Ordering::AcqRel) + 1;
+    OVERDUE.store(0, Ordering::Relaxed);
+    let served = SERVED.fetch_add(1, Ordering::SeqCst) + 1;
     if arm::is_injecting() || CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
         attach(!arm::is_injecting());
     } else if !arm::arm() {
         serve(served, true);
+    } else if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
+        // Another thread started it before the driver could be told to call us.
+        attach(true);
     }
 }
 
@@ -169,6 +181,7 @@ fn attach_to(engine: &'static Engine, wanted: &[Wanted], late: bool) -> Result<(
             // Scopes of a recorder before this one have the same ids.
             engine.memory.forget();
             forward::forget();
+            ambient::forget();
             session.counts = Counts::make(&session.recording.folder);
         }
         session.counts
@@ -243,7 +256,10 @@ fn serve(served: u32, looking: bool) {
             return;
         }
         while SERVED.load(Ordering::Acquire) == served {
-            round();
+            wait();
+            if unless_ended(served, round).is_none() {
+                return;
+            }
         }
     };
     let builder = std::thread::Builder::new().name("hodo-gpu".into());
@@ -256,8 +272,9 @@ fn serve(served: u32, looking: bool) {
 fn look(served: u32) -> bool {
     let every = if lock(&STATE).level == Gpu::Auto.word() { GLANCE_EVERY } else { LOOK_EVERY };
     while SERVED.load(Ordering::Acquire) == served {
-        if CudaDriver::mapped().is_some_and(CudaDriver::is_up) {
-            return take_hold(true);
+        let attach = || CudaDriver::mapped()?.is_up().then(|| take_hold(true));
+        if let Some(attached) = unless_ended(served, attach).flatten() {
+            return attached;
         }
         std::thread::sleep(every);
     }
@@ -277,22 +294,47 @@ fn notice_giving_up(engine: &Engine) {
     state.standing = Standing::Unavailable;
     state.missing = Some(missing::FAILED);
     state.why = GAVE_UP.into();
-    state.gaps.push((engine.clock.now(), 0, GAVE_UP.into()));
+    state.gap(engine.clock.now(), 0, GAVE_UP.into());
     drop(state);
     warn(GAVE_UP);
     read(engine);
     write();
 }
 
-/// One round of the GPU's thread.
-fn round() {
+/// Does `work`, which calls CUPTI, on the GPU's thread; none when its session has ended, or it
+/// panicked.
+fn unless_ended<T>(served: u32, work: impl FnOnce() -> T) -> Option<T> {
+    // Both in one order for all: either the session's end is seen here, or its end sees this.
+    WORKING.fetch_add(1, Ordering::SeqCst);
+    let is_served = SERVED.load(Ordering::SeqCst) == served;
+    let done = if is_served { engine::guarded(None, || Some(work())) } else { None };
+    WORKING.fetch_sub(1, Ordering::SeqCst);
+    done
+}
+
+/// Ends the GPU's thread, and waits a while for what it has under way: CUPTI may be going.
+fn end_serving() {
+    SERVED.fetch_add(1, Ordering::SeqCst);
+    let began = Instant::now();
+    while WORKING.load(Ordering::SeqCst) > 0 && began.elapsed() < THREAD_WAITS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits for the next round, reading what comes meanwhile.
+fn wait() {
     let Some(engine) = engine() else { return };
-    notice_giving_up(engine);
     let began = Instant::now();
     while began.elapsed() < FLUSH_EVERY {
         engine.buffers.wait(FLUSH_EVERY.saturating_sub(began.elapsed()));
         read(engine);
     }
+}
+
+/// One round of the GPU's thread.
+fn round() {
+    let Some(engine) = engine() else { return };
+    notice_giving_up(engine);
     if !matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
         return;
     }
@@ -326,12 +368,12 @@ pub fn is_forked() -> bool {
 
 /// Fetches records, waiting for those of kernels under way at most so long.
 pub fn settle(engine: &Engine, wait: Duration) {
-    drain(engine, wait);
+    drain(engine, wait, 0);
 }
 
 /// Some or all kernels of a stretch have no record, and why.
 pub fn gap(start: u64, end: u64, why: String) {
-    lock(&STATE).gaps.push((start, end, why));
+    lock(&STATE).gap(start, end, why);
 }
 
 /// Takes samples and writes them.
@@ -362,13 +404,21 @@ fn read(engine: &Engine) {
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.read(&engine.cupti, &engine.buffers, &engine.memory, by_time);
         session.collector.counted_by(session.counts);
+        OVERDUE.fetch_min(session.counts.kernels_under_way(), Ordering::Relaxed);
     }
 }
 
 fn write_if_any() {
-    let any = lock(&SESSION).as_ref().is_some_and(|session| session.collector.has_work());
-    if any {
-        write_with(false);
+    let told = lock(&SESSION).as_ref().map(|s| (s.collector.has_work(), s.collector.told));
+    match told {
+        Some((true, at)) if at.is_none_or(|at| at.elapsed() >= TELL_EVERY) => write(),
+        Some((true, _)) => {
+            if let Some(session) = lock(&SESSION).as_mut() {
+                session.collector.write_work();
+                session.collector.counted_by(session.counts);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -379,17 +429,15 @@ fn current() -> State {
 
 /// Writes what was read, and the state.
 pub fn write() {
-    write_with(true);
-}
-
-fn write_with(state_at_once: bool) {
-    let dropped = engine().map_or(0, Engine::dropped);
     let state = current();
+    // CUPTI counts for whoever has it, and says nothing sensible once it gave up.
+    let has_cupti = matches!(state.standing, Standing::Capturing | Standing::ByTime);
+    let dropped = engine().filter(|_| has_cupti).map_or(0, Engine::dropped);
     if let Some(session) = lock(&SESSION).as_mut() {
         session.collector.tally.dropped += dropped;
         session.collector.counted_by(session.counts);
         let launched = launched(session.counts);
-        session.collector.write(state_at_once, |tally| state.json(tally, &launched));
+        session.collector.write(|tally| state.json(tally, &launched));
     }
 }
 
@@ -402,17 +450,21 @@ fn launched(counts: &Counts) -> Launched {
     launched
 }
 
-/// Fetches and writes everything there is, waiting for kernels under way at most so long.
-fn drain(engine: &Engine, wait: Duration) {
+/// Fetches everything there is, waiting at most so long for the kernels launched before, all but
+/// `except` of them; says how many did not come.
+fn drain(engine: &Engine, wait: Duration, except: u64) -> u64 {
     let began = Instant::now();
     name_devices();
+    let counts = lock(&SESSION).as_ref().map_or(&IDLE, |session| session.counts);
+    let launched = counts.launched_kernels();
     loop {
         engine.flush(false);
         read(engine);
-        let under_way =
-            lock(&SESSION).as_ref().is_some_and(|session| session.counts.kernels_under_way() > 0);
-        if !under_way || began.elapsed() >= wait {
-            break;
+        // What is launched meanwhile is not waited for: a program that goes on has no end.
+        let since = counts.launched_kernels().saturating_sub(launched);
+        let missing = counts.kernels_under_way().saturating_sub(since);
+        if missing <= except || began.elapsed() >= wait {
+            return missing;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -427,11 +479,17 @@ pub fn flush(timeout: Duration) {
         notice_giving_up(engine);
         // While another tool has CUPTI, what it holds is not ours to ask for.
         if matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime) {
-            drain(engine, timeout.min(STOP_WAITS));
+            // Records that a flush waited for in vain may never come; the next has waited enough.
+            let overdue = OVERDUE.load(Ordering::Relaxed);
+            let missing = drain(engine, timeout.min(STOP_WAITS), overdue);
+            OVERDUE.store(missing, Ordering::Relaxed);
         }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
-    write_last();
+    let any = |s: &Session| s.collector.has_work() || s.collector.has_untold;
+    if lock(&SESSION).as_ref().is_some_and(any) {
+        write();
+    }
 }
 
 /// The recorder is about to stop.
@@ -441,22 +499,28 @@ pub fn stopping() {
     }
     arm::disarm();
     window::end();
-    SERVED.fetch_add(1, Ordering::AcqRel);
+    end_serving();
     if let Some(engine) = engine() {
         notice_giving_up(engine);
     }
     let standing = lock(&STATE).standing.clone();
     if let Some(engine) = engine() {
         if matches!(standing, Standing::Capturing | Standing::ByTime) {
-            drain(engine, STOP_WAITS);
+            drain(engine, STOP_WAITS, 0);
             engine.flush(true);
             let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
             engine.release(&kinds);
+            // Behind the last record there can be: what stayed would come to the next recorder.
+            engine.flush(true);
             let _ = engine.listen(false);
         }
         engine::set_counts(None);
         engine.buffers.ring();
         read(engine);
+        // Counts what was dropped; silent where nothing was captured.
+        if matches!(standing, Standing::Capturing | Standing::ByTime) {
+            write();
+        }
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
     }
     if matches!(standing, Standing::Capturing | Standing::ByTime | Standing::Yielded) {
@@ -472,11 +536,13 @@ pub fn at_exit() {
     if FORKED.load(Ordering::Relaxed) {
         return;
     }
+    // Libraries go from now on, and CUPTI with them.
+    end_serving();
     if let Some(engine) = engine()
         && matches!(lock(&STATE).standing, Standing::Capturing | Standing::ByTime)
     {
         window::end();
-        drain(engine, EXIT_WAITS);
+        drain(engine, EXIT_WAITS, 0);
         engine.flush(true);
         read(engine);
         window::write_waiting(engine, window::LINES_TAKE_AT_END);
@@ -528,15 +594,19 @@ pub fn give_way(why: &str) {
         return;
     }
     window::end();
-    drain(engine, STOP_WAITS);
+    drain(engine, STOP_WAITS, 0);
     let kinds = lock(&SESSION).as_ref().map_or(Vec::new(), |s| s.kinds.clone());
     engine.release(&kinds);
+    // A buffer that CUPTI still has goes to whoever registers next, and never comes back.
+    engine.flush(true);
+    read(engine);
+    write();
     let _ = engine.unsubscribe();
     engine::set_counts(None);
     let mut state = lock(&STATE);
     state.standing = Standing::Yielded;
     state.why = why.into();
-    state.gaps.push((engine.clock.now(), 0, why.into()));
+    state.gap(engine.clock.now(), 0, why.into());
     drop(state);
     write();
 }

@@ -11,11 +11,9 @@ use crate::state::Tally;
 use hodo_format::gpu::{Detail, Encoder, Sample, Work, flag, samples_frame, state_frame};
 use hodo_record::binding::Recording;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const ZSTD_LEVEL: i32 = 1;
-/// How often the state is written while all goes well: it is as long as the work of a step.
-const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads buffers and writes files.
 pub struct Collector {
@@ -29,12 +27,14 @@ pub struct Collector {
     names: Names,
     calls: Calls,
     sequence: u64,
-    /// When the state was written last.
-    told: Option<Instant>,
     /// Kernels that were read and belong to no graph.
     lone_kernels: u64,
     /// What was seen so far.
     pub tally: Tally,
+    /// When the state was last written.
+    pub told: Option<Instant>,
+    /// Whether work was written since.
+    pub has_untold: bool,
 }
 
 impl Collector {
@@ -49,9 +49,10 @@ impl Collector {
             names: Names::default(),
             calls: Calls::default(),
             sequence: 0,
-            told: None,
             lone_kernels: 0,
             tally: Tally::default(),
+            told: None,
+            has_untold: false,
         }
     }
 
@@ -117,9 +118,17 @@ impl Collector {
         }
     }
 
-    /// Writes what was read, and `state` if `at_once` or if it was not written for a while; what the
-    /// disk refuses is counted as lost.
-    pub fn write(&mut self, at_once: bool, state: impl FnOnce(&Tally) -> String) {
+    /// Writes what was read, and `state`; what the disk refuses is counted as lost.
+    pub fn write(&mut self, state: impl FnOnce(&Tally) -> String) {
+        self.write_with(Some(state));
+    }
+
+    /// Writes what was read alone.
+    pub fn write_work(&mut self) {
+        self.write_with(None::<fn(&Tally) -> String>);
+    }
+
+    fn write_with(&mut self, state: Option<impl FnOnce(&Tally) -> String>) {
         self.finish_frame();
         self.tally.file_bytes = self.files.bytes();
         let records = std::mem::take(&mut self.waiting);
@@ -127,13 +136,17 @@ impl Collector {
         let samples = std::mem::take(&mut self.waiting_samples);
         self.tally.stored += records;
         self.tally.samples += samples;
-        if at_once || self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+        let tells = state.is_some();
+        if let Some(state) = state {
             state_frame(self.sequence, &state(&self.tally), &mut self.frames);
             self.sequence += 1;
-            self.told = Some(Instant::now());
         }
         match self.files.append(&self.frames, records) {
-            Ok(()) => self.tally.trouble.clear(),
+            Ok(()) => {
+                self.tally.trouble.clear();
+                self.told = if tells { Some(Instant::now()) } else { self.told };
+                self.has_untold = !tells;
+            }
             Err(error) => {
                 self.tally.stored -= records;
                 self.tally.lost += records;

@@ -83,11 +83,15 @@ impl Counts {
         }
     }
 
+    /// Kernels that were launched one by one and run, or will.
+    pub fn launched_kernels(&self) -> u64 {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        get(&self.kernels).saturating_sub(get(&self.captured) + get(&self.refused))
+    }
+
     /// Kernels that were launched one by one and have no record yet.
     pub fn kernels_under_way(&self) -> u64 {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let gone = get(&self.captured) + get(&self.refused) + get(&self.stored_kernels);
-        get(&self.kernels).saturating_sub(gone)
+        self.launched_kernels().saturating_sub(self.stored_kernels.load(Ordering::Relaxed))
     }
 }
 

@@ -104,9 +104,12 @@ unsafe extern "C" fn monotonic_clock() -> u64 {
 }
 
 unsafe extern "C" fn buffer_requested(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
-    let taken = engine().map_or(std::ptr::null_mut(), |engine| {
-        engine.buffers.take(engine.cupti.may_refuse_buffers())
-    });
+    let take = || {
+        engine().map_or(std::ptr::null_mut(), |engine| {
+            engine.buffers.take(engine.cupti.may_refuse_buffers())
+        })
+    };
+    let taken = guarded(std::ptr::null_mut(), take);
     // SAFETY: CUPTI passes places for the answers.
     unsafe {
         *buffer = taken;
@@ -122,9 +125,16 @@ unsafe extern "C" fn buffer_completed(
     _: usize,
     valid: usize,
 ) {
-    if let Some(engine) = engine() {
-        engine.buffers.completed(buffer, valid);
-    }
+    guarded((), || {
+        if let Some(engine) = engine() {
+            engine.buffers.completed(buffer, valid);
+        }
+    });
+}
+
+/// Runs `work`; a panic stays here, for beyond CUPTI it would end the program.
+pub fn guarded<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
 
 impl Engine {

@@ -42,6 +42,7 @@ static COMPANION: Companion = Companion {
     flush: capture::flush,
     at_exit: capture::at_exit,
     in_child: capture::in_child,
+    thread_ends: ambient::ends,
     state: capture::state,
 };
 

@@ -120,6 +120,9 @@ pub mod missing {
     pub const FAILED: &str = "failed";
 }
 
+/// Gaps that are told one by one.
+const MOST_GAPS: usize = 256;
+
 /// What stays the same for a capture, and how it stands.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -168,6 +171,23 @@ impl State {
         gaps: Vec::new(),
         sampling: None,
     };
+
+    /// Adds a gap. Where there are many, the two that lie closest become one: the state is written
+    /// again and again, and must not grow with the time a program runs.
+    pub fn gap(&mut self, start: u64, end: u64, why: String) {
+        self.gaps.push((start, end, why));
+        if self.gaps.len() <= MOST_GAPS {
+            return;
+        }
+        // The newest may be open, and stays by itself.
+        let apart = |pair: &[(u64, u64, String)]| pair[1].0.saturating_sub(pair[0].1);
+        let closed = &self.gaps[..self.gaps.len() - 1];
+        let closest = closed.windows(2).enumerate().min_by_key(|(_, pair)| apart(pair));
+        if let Some((at, _)) = closest {
+            let (_, end, _) = self.gaps.remove(at + 1);
+            self.gaps[at].1 = end;
+        }
+    }
 
     /// As JSON, with the numbers of `tally` and of the callbacks.
     pub fn json(&self, tally: &Tally, launched: &Launched) -> String {
@@ -278,4 +298,21 @@ fn records(tally: &Tally) -> String {
         .number("samples", tally.samples)
         .number("samples_lost", tally.samples_lost)
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_gaps_are_told_as_fewer_that_cover_them() {
+        let mut state = State::OFF;
+        for n in 0..10_000u64 {
+            state.gap(n * 100, n * 100 + 50, "x".into());
+        }
+        assert_eq!(state.gaps.len(), MOST_GAPS);
+        assert_eq!(state.gaps.last().map(|gap| (gap.0, gap.1)), Some((999_900, 999_950)));
+        assert_eq!(state.gaps[0].0, 0);
+        assert!(state.gaps.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    }
 }

@@ -454,6 +454,9 @@ pub(crate) fn json() -> Option<String> {
 pub(crate) fn forget() {
     *lock(&SAMPLING) = Sampling::NONE;
     lock(&WAITING).clear();
+    if let Some(engine) = engine() {
+        engine.cubins.forget_saved();
+    }
 }
 
 /// Why the last window that was asked for was not opened; empty when it was.

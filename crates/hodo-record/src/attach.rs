@@ -241,6 +241,7 @@ pub fn detach(this: *mut Thread, process: &'static Process) {
     thread.clock = None;
     let header = thread.header;
     thread.process = 0;
+    crate::companion::tell(|companion| (companion.thread_ends)(this));
     process.threads.give(this);
     // SAFETY: the slab stays this thread's until the pump sees `ended`, stored last.
     unsafe {

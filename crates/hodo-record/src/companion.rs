@@ -5,6 +5,7 @@
 use crate::clock::ClockSource;
 use crate::config::Gpu;
 use crate::process::Process;
+use crate::thread::Thread;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub struct Companion {
     pub at_exit: fn(),
     /// This is a forked child: nothing of the parent's is to be used.
     pub in_child: fn(),
+    /// A thread ends; its state will be another's.
+    pub thread_ends: fn(*mut Thread),
     /// Its state as a JSON object.
     pub state: fn() -> String,
 }

@@ -106,6 +106,11 @@ pub fn hold() -> std::sync::MutexGuard<'static, ()> {
     crate::lock(&CHANGING)
 }
 
+/// Whether a recorder is being started or stopped right now.
+pub fn is_changing() -> bool {
+    CHANGING.try_lock().is_err()
+}
+
 /// The running recorder; in a forked child, a new one linked to the parent's.
 pub fn current_or_child() -> Option<&'static Process> {
     match current() {

@@ -82,11 +82,8 @@ pub struct Api {
     /// `hodo_gpu_state`
     pub gpu_state: unsafe extern "C" fn(text: *mut c_char, size: usize) -> usize,
     /// `hodo_gpu_window_begin`
-    pub gpu_window_begin: unsafe extern "C" fn(
-        kind: *const c_char,
-        mode: *const c_char,
-        scope: *const c_char,
-    ) -> u32,
+    pub gpu_window_begin:
+        unsafe extern "C" fn(kind: *const c_char, mode: *const c_char, scope: *const c_char) -> u32,
     /// `hodo_gpu_window_end`
     pub gpu_window_end: extern "C" fn() -> u32,
     /// `hodo_gpu_window_reason`

@@ -54,6 +54,13 @@ pub fn gpu_forward(scope: u64, _ignored: &Bound<'_, pyo3::types::PyTuple>) {
     }
 }
 
+/// The same, returning what was said before.
+#[pyfunction]
+pub fn gpu_swap_forward(scope: u64) -> u64 {
+    // SAFETY: a plain call.
+    runtime::loaded().map_or(0, |runtime| unsafe { (runtime.gpu_forward)(scope) })
+}
+
 /// Opens a window of closer looking; says why not, nothing when it is open.
 #[pyfunction]
 pub fn gpu_window_begin(

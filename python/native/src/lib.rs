@@ -166,6 +166,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu::gpu_give_way, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_resume, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_forward, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu::gpu_swap_forward, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_window_begin, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_window_end, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_forward_of, module)?)?;

@@ -77,6 +77,13 @@ impl Cubins {
         loaded.fresh.push(cubin.to_vec());
     }
 
+    /// The next recorder has a folder of its own, with no module in it.
+    pub fn forget_saved(&self) {
+        let mut loaded = self.lock();
+        loaded.saved.clear();
+        loaded.counts.saved_bytes = 0;
+    }
+
     /// What became of them.
     pub fn counts(&self) -> Counts {
         self.lock().counts
@@ -253,5 +260,9 @@ mod tests {
         let saved = std::fs::read(folder.join("0000000000000abc.cubin")).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!((saved.as_slice(), cubins.counts().saved_bytes), (&b"code"[..], 4));
+        cubins.forget_saved();
+        cubins.save(&folder, 0xabc, b"code");
+        assert!(folder.join("0000000000000abc.cubin").is_file(), "anew for another recorder");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
