@@ -203,6 +203,17 @@ def torch_profiler(dir: pathlib.Path) -> str:
 
 
 @check
+def torch_profiler_first(dir: pathlib.Path) -> str:
+    """The profiler ran before hodo started: it keeps the callbacks, and hodo does without."""
+    done = python("profiler_first.py", dir=dir, HODO_GPU="trace")
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told == {"first": 50, "state": "capturing by time", "second": 50}, told
+    own = kernels(report(dir))
+    assert own == {"one": 50, "two": 50}, own
+    return f"the profiler saw 50 kernels each time, hodo {own}"
+
+
+@check
 def triton_jax_cupy(dir: pathlib.Path) -> str:
     seen = []
     for program, expected in (("triton_add.py", 25), ("cupy_add.py", 25), ("jax_add.py", 25)):
