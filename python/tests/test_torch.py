@@ -70,7 +70,8 @@ def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Recorde
     """A folder on the path with a package `torch`, not imported yet."""
     for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    others = [finder for finder in sys.meta_path if not isinstance(finder, _torch._Watch)]
+    monkeypatch.setattr(sys, "meta_path", others)
     package = tmp_path / "torch"
     (package / "autograd").mkdir(parents=True)
     (package / "__init__.py").write_text("from torch import autograd, optim\n")
