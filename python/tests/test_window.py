@@ -70,8 +70,7 @@ step()
 @pytest.fixture(scope="module")
 def fakes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
+    assert compiler is not None, "the README asks for a C compiler"
     folder = tmp_path_factory.mktemp("fakes")
     driver, cupti = folder / "libcuda.so.1", folder / "libcupti.so.13"
     flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]

@@ -1,7 +1,7 @@
 //! The memory CUPTI writes records into: handed out zeroed, taken back full, used again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Bytes of a buffer: some thousand records. Larger ones cost more, in cache misses.
@@ -64,7 +64,7 @@ impl Buffers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.inner)
     }
 
     /// An empty buffer, zeroed; null when there are too many and that is allowed.

@@ -2,7 +2,7 @@
 
 use hodo_format::record::SpanId;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Nodes that are remembered; more are counted.
 const MOST_NODES: usize = 1 << 20;
@@ -19,7 +19,7 @@ struct Nodes {
 
 impl Graphs {
     fn lock(&self) -> std::sync::MutexGuard<'_, Nodes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.0)
     }
 
     /// A node was made while `scope` was innermost.

@@ -35,6 +35,7 @@ pub use graphs::Graphs;
 pub use launches::{Launch, Launches};
 
 use hodo_record::binding::{Companion, accompany};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static COMPANION: Companion = Companion {
     started: capture::started,
@@ -49,4 +50,9 @@ static COMPANION: Companion = Companion {
 /// Makes recorders that this copy of hodo starts capture the GPU, as their configuration says.
 pub fn install() {
     accompany(&COMPANION);
+}
+
+/// Locks; a panic elsewhere while it was held does not matter to the simple data behind it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,13 +8,13 @@ use crate::cupti::{CudaDriver, CudaError, Problem};
 use crate::engine::{Engine, engine};
 use crate::pc::contexts::IN_USE;
 use crate::pc::{self, Mode, Options, Rows, Sampler, Sampling, Whose, Window};
-use crate::{ambient, capture};
+use crate::{ambient, capture, lock};
 use hodo_format::record::SpanId;
 use hodo_record::binding::{warn, with_all_blocked};
 use std::collections::HashSet;
 use std::ffi::c_void;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long opening waits for records of earlier kernels, and closing for those inside.
@@ -89,10 +89,6 @@ static PREPARED: Mutex<Vec<Sampler>> = Mutex::new(Vec::new());
 static ONLY_IN: AtomicU32 = AtomicU32::new(0);
 /// The launches that do.
 static COUNTED: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
-
-fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Opens a window. `mode` is `serialized` (or empty) or `continuous`; with `scope`, only work that
 /// was launched inside a scope of that name counts.

@@ -1,13 +1,13 @@
 //! Taking hold of CUPTI, lending it, and why it cannot be had.
 
 use super::serve::serve;
-use super::{FORKED, IDLE, SERVED, SESSION, STATE, STOP_WAITS, drain, lock, read, write};
+use super::{FORKED, IDLE, SERVED, SESSION, STATE, STOP_WAITS, drain, read, write};
 use crate::counts::Counts;
 use crate::cupti::code::{kind, result};
 use crate::cupti::{CudaDriver, Cupti, Problem, find};
 use crate::engine::{self, Engine, KINDS, engine};
 use crate::state::{Standing, missing};
-use crate::{ambient, forward, window};
+use crate::{ambient, forward, lock, window};
 use hodo_record::Gpu;
 use hodo_record::binding::warn;
 use std::sync::Mutex;

@@ -10,15 +10,15 @@ use crate::counts::Counts;
 use crate::cupti::CudaDriver;
 use crate::engine::{self, Engine, engine};
 use crate::state::{Launched, Standing, State, missing};
-use crate::{ambient, arm, window};
+use crate::{ambient, arm, lock, window};
 use attach::why_waiting;
 use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
 use hodo_record::binding::Recording;
 use serve::{end_serving, name_devices, notice_giving_up, serve};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often the state is written beside the work: it has the size of many records.
@@ -48,10 +48,6 @@ static WORKING: AtomicU32 = AtomicU32::new(0);
 static OVERDUE: AtomicU64 = AtomicU64::new(0);
 /// This is a forked child: CUDA does not work here, and locks may be held by nobody.
 static FORKED: AtomicBool = AtomicBool::new(false);
-
-fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A recorder was started.
 pub fn started(recording: Recording) {

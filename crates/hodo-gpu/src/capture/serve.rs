@@ -1,11 +1,11 @@
 //! The GPU's own thread: waits for CUDA, asks CUPTI for what is complete, reads and writes it.
 
 use super::attach::take_hold;
-use super::{SERVED, STATE, WORKING, lock, read, write, write_if_any};
+use super::{SERVED, STATE, WORKING, read, write, write_if_any};
 use crate::cupti::CudaDriver;
 use crate::engine::{self, Engine, engine};
 use crate::state::{Standing, missing};
-use crate::window;
+use crate::{lock, window};
 use hodo_record::Gpu;
 use hodo_record::binding::{warn, with_all_blocked};
 use std::sync::atomic::Ordering;

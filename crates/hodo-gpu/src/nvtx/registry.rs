@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once};
 
 /// A string, and its name in the recorder once it is known.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ struct Known {
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 fn lock() -> MutexGuard<'static, Option<Known>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    crate::lock(&KNOWN)
 }
 
 /// A domain's handle: the same for the same name. Null, the default one, for too many.

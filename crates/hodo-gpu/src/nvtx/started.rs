@@ -4,7 +4,7 @@ use super::registry::Domain;
 use super::{event, ranges::Own, raw};
 use hodo_record::binding::{Begun, table};
 use hodo_record::is_on;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Most ranges open at once; later ones are counted, not recorded.
 const MOST: usize = 1 << 16;
@@ -68,7 +68,7 @@ pub fn hold() -> Held {
 }
 
 fn open() -> MutexGuard<'static, Open> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+    crate::lock(&OPEN)
 }
 
 /// Starts a range; its id, or 0 when it is not recorded.

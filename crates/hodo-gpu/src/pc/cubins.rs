@@ -5,7 +5,7 @@ use crate::cupti::Cupti;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Most bytes of machine code that are kept, in memory and again on disk.
@@ -62,7 +62,7 @@ pub struct Place {
 
 impl Cubins {
     fn lock(&self) -> std::sync::MutexGuard<'_, Loaded> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.loaded)
     }
 
     /// Keeps a copy of a module that is being loaded.
