@@ -25,6 +25,7 @@ pub use read::{Damage, DamageKind, FileSummary, Place, SpoolError, read};
 
 use crate::arena::Anchor;
 use crate::gpu;
+use crate::machine;
 use crate::record::Sink;
 
 /// First eight bytes of a spool file.
@@ -98,5 +99,17 @@ pub trait FrameSink: Sink {
     /// A sample of where a kernel stood.
     fn gpu_sample(&mut self, sample: &gpu::Sample) {
         let _ = sample;
+    }
+    /// What samples the machine and what it sees, a JSON object; the newest counts.
+    fn machine_state(&mut self, json: &str) {
+        let _ = json;
+    }
+    /// Series that readings behind it may be of.
+    fn series(&mut self, series: &[machine::Series]) {
+        let _ = series;
+    }
+    /// Readings of the machine.
+    fn readings(&mut self, readings: machine::Readings) {
+        let _ = readings;
     }
 }
