@@ -72,6 +72,12 @@ impl Clock {
         Some(mine.ticks.saturating_add_signed((ns as f64 / rate).round() as i64))
     }
 
+    /// Nanoseconds of the host's monotonic clock at `ticks`; 0 where nothing is known of it.
+    pub(crate) fn monotonic_ns(&self, ticks: u64) -> u64 {
+        let anchor = self.anchors.last().filter(|_| self.is_calibrated());
+        anchor.map_or(0, |a| a.monotonic_ns.saturating_add_signed(self.offset_ns(a, ticks)))
+    }
+
     /// The anchors, oldest first.
     pub fn anchors(&self) -> &[Anchor] {
         &self.anchors

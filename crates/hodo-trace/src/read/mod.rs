@@ -12,6 +12,8 @@ mod threads;
 
 use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
 pub(crate) use brief::{Brief, brief};
+pub(crate) use files::{CATALOG, GPU, SPOOL, numbered_files};
+pub(crate) use live::{ArenaLook, Owner};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +83,7 @@ pub(crate) fn start_ns(folder: &Path) -> u64 {
     }
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
