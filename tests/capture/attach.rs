@@ -14,6 +14,7 @@ fn a_program_that_starts_cuda_after_hodo_is_hooked_by_the_driver() {
     assert_eq!(ran.state()["state"], "capturing");
     assert_eq!(ran.state()["late"], false);
     assert_eq!(ran.state()["devices"][0]["name"], "FAKE GPU");
+    assert_eq!(ran.state()["devices"][0]["uuid"], "GPU-00112233-4455-6677-8899-aabbccddeeff");
     assert_work(&ran.only(), STEPS);
 }
 

@@ -58,6 +58,18 @@ impl Clock {
         Some(first.wall_ns as i64)
     }
 
+    /// What the monotonic clock showed at `ticks`; none when it is not calibrated.
+    pub(crate) fn monotonic_ns(&self, ticks: u64) -> Option<i64> {
+        let anchor = self.anchors.first().filter(|_| self.is_calibrated())?;
+        Some((anchor.monotonic_ns as i64).saturating_add(self.offset_ns(anchor, ticks)))
+    }
+
+    /// What the wall clock showed when the monotonic clock began, by the first anchor.
+    pub(crate) fn booted_ns(&self) -> Option<i64> {
+        let anchor = self.anchors.first().filter(|_| self.is_calibrated())?;
+        Some(anchor.wall_ns.wrapping_sub(anchor.monotonic_ns) as i64)
+    }
+
     /// The moment that `other` calls `ticks`, in this clock's ticks; none when one of them is not
     /// calibrated. On one host (`here`) both read the same monotonic clock; else only the wall
     /// clocks compare.
@@ -70,12 +82,6 @@ impl Clock {
         } as i64;
         let ns = apart.saturating_add(other.offset_ns(theirs, ticks));
         Some(mine.ticks.saturating_add_signed((ns as f64 / rate).round() as i64))
-    }
-
-    /// Nanoseconds of the host's monotonic clock at `ticks`; 0 where nothing is known of it.
-    pub(crate) fn monotonic_ns(&self, ticks: u64) -> u64 {
-        let anchor = self.anchors.last().filter(|_| self.is_calibrated());
-        anchor.map_or(0, |a| a.monotonic_ns.saturating_add_signed(self.offset_ns(a, ticks)))
     }
 
     /// The anchors, oldest first.

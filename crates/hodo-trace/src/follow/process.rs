@@ -135,9 +135,9 @@ impl Followed {
         };
     }
 
-    /// A moment of this process on the host's clock.
+    /// A moment of this process on the host's clock; 0 while its own is not calibrated.
     pub(super) fn moment_ns(&self, ticks: u64) -> u64 {
-        self.clock.monotonic_ns(ticks)
+        self.clock.monotonic_ns(ticks).map_or(0, |ns| ns.max(0) as u64)
     }
 
     /// A closed scope in the host's time.

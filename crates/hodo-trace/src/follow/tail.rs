@@ -1,6 +1,6 @@
 //! The files of a process, each read from where the last look ended.
 
-use crate::read::numbered_files;
+use crate::read::numbered;
 use hodo_format::spool::{FrameSink, Tail};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -99,7 +99,7 @@ impl Numbered {
     /// Reads what is new in any of them.
     pub(super) fn read(&mut self, sink: &mut impl FrameSink) -> Taken {
         let first = !std::mem::replace(&mut self.looked, true);
-        let mut there = numbered_files(&self.folder, self.prefix);
+        let mut there = numbered(&self.folder, self.prefix);
         if first {
             // Of what was there, the end of the newest two is enough: it is about now.
             self.done = there.len().checked_sub(3).map_or(0, |at| there[at].0);

@@ -12,6 +12,7 @@ mod gpu_oracle;
 mod gpu_samples;
 mod list;
 mod live;
+mod machine;
 mod mark_attrs;
 mod merge;
 mod oracle;
