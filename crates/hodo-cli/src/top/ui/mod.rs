@@ -217,3 +217,29 @@ fn of_bytes(used: f64, total: f64) -> String {
 fn rate(bytes: f64) -> String {
     format!("{}/s", number::bytes(bytes.max(0.0) as u64))
 }
+
+/// Everything as plain text, nothing cut at the bottom: for a pipe.
+pub fn page(model: &Model, width: usize) -> String {
+    let mut lines = vec![title(model, &View::default())];
+    lines.extend(machine_lines(model, width, true));
+    match &model.run {
+        None => lines.extend(text::wrap(&model.no_run, width).into_iter().map(|w| vec![(PLAIN, w)])),
+        Some(run) => {
+            lines.push(Line::new());
+            lines.push(scopes::header(run, model.wall_ns, model.runs));
+            lines.extend(scopes::lines(Pane::Scopes, run, Default::default(), width));
+            for (pane, rows) in [
+                (Pane::Slowest, run.slowest.len()),
+                (Pane::Kernels, run.kernels.len()),
+                (Pane::Marks, run.marks.len()),
+            ] {
+                if rows > 0 {
+                    lines.push(Line::new());
+                    lines.extend(scopes::lines(pane, run, Default::default(), width));
+                }
+            }
+        }
+    }
+    let line = |line: Line| line.into_iter().map(|(_, piece)| piece).collect::<String>();
+    lines.into_iter().map(|l| line(l).trim_end().to_owned() + "\n").collect()
+}
