@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(file.read(), None);
         let absent = file.absent("pressure", "boot with psi=1").unwrap();
         assert!(absent.why.ends_with("pressure: there is no such file"), "{absent:?}");
-        std::fs::write(file.path().to_owned(), "some").unwrap();
+        std::fs::write(file.path(), "some").unwrap();
         assert_eq!(file.read().unwrap(), "some");
         assert_eq!(file.absent("pressure", ""), None);
     }
