@@ -2,6 +2,7 @@
 //!
 //! A [`Reader`] reads one part of it into a [`Table`], which holds the newest value of every series.
 
+pub mod gpu;
 mod table;
 
 pub use table::{Absent, Reader, Slot, Table};
