@@ -7,6 +7,7 @@ use hodo_format::machine::{Source, metric};
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::PcieUtilCounter;
 use nvml_wrapper::enums::device::UsedGpuMemory;
+use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::sys_exports::field_id::{
     NVML_FI_DEV_ECC_DBE_VOL_TOTAL, NVML_FI_DEV_ECC_SBE_VOL_TOTAL,
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
@@ -90,8 +91,9 @@ fn links(gpu: &mut Gpu, table: &mut Table) {
 
 fn fan(gpu: &mut Gpu, table: &mut Table) {
     if !gpu.never_tells(&metric::GPU_FAN) {
-        let speed = gpu.device.fan_speed(0).map(|percent| f64::from(percent) * PERCENT);
-        gpu.put(table, &metric::GPU_FAN, speed);
+        let has_fan = gpu.device.num_fans().is_ok_and(|fans| fans > 0);
+        let speed = if has_fan { gpu.device.fan_speed(0) } else { Err(NvmlError::NotSupported) };
+        gpu.put(table, &metric::GPU_FAN, speed.map(|percent| f64::from(percent) * PERCENT));
     }
 }
 
