@@ -1,9 +1,5 @@
 """Copies both ways, sets, allocations and waits."""
 
-import os
-
-os.environ.setdefault("HODO_GPU_KINDS", "kernels,copies,sets,syncs,memory")
-
 import known
 import torch
 

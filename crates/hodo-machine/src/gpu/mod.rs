@@ -75,7 +75,7 @@ impl Gpus {
         &self.driver
     }
 
-    /// Utilisation, memory, power, energy and clocks: a few microseconds each.
+    /// Utilisation, memory, power and clocks: some ten microseconds each.
     pub fn quick(&self) -> Box<dyn Reader> {
         Box::new(quick::Quick::new(self.devices()))
     }
@@ -86,7 +86,7 @@ impl Gpus {
         Box::new(performance::Performance::new(self.nvml, self.devices()))
     }
 
-    /// Temperatures, limits, why clocks are held down.
+    /// Energy, temperatures, limits, why clocks are held down.
     pub fn steady(&self) -> Box<dyn Reader> {
         Box::new(steady::Steady::new(self.devices()))
     }

@@ -4,18 +4,16 @@ use super::device::Gpu;
 use crate::{Absent, Reader, Table};
 use hodo_format::machine::metric;
 use nvml_wrapper::enum_wrappers::device::Clock;
-use nvml_wrapper::sys_exports::field_id::{
-    NVML_FI_DEV_POWER_INSTANT, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION,
-};
+use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_POWER_INSTANT;
 
-/// NVML counts energy in millijoules, power in milliwatts.
+/// NVML tells power in milliwatts.
 const MILLI: f64 = 1e-3;
 /// NVML tells shares in percent.
 const PERCENT: f64 = 1e-2;
 /// NVML tells clocks in megahertz.
 const MEGA: f64 = 1e6;
 
-/// Reads utilisation, memory, power, energy and clocks.
+/// Reads utilisation, memory, power and clocks.
 pub(super) struct Quick(Vec<Gpu>);
 
 impl Quick {
@@ -27,7 +25,7 @@ impl Quick {
 impl Reader for Quick {
     fn read(&mut self, table: &mut Table) {
         for gpu in &mut self.0 {
-            energy(gpu, table);
+            power(gpu, table);
             utilization(gpu, table);
             memory(gpu, table);
             clocks(gpu, table);
@@ -39,13 +37,10 @@ impl Reader for Quick {
     }
 }
 
-fn energy(gpu: &mut Gpu, table: &mut Table) {
-    let [energy, power] =
-        gpu.fields([NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, NVML_FI_DEV_POWER_INSTANT]);
-    let energy = energy.or_else(|_| gpu.device.total_energy_consumption().map(|mj| mj as f64));
+fn power(gpu: &mut Gpu, table: &mut Table) {
+    let [power] = gpu.fields([NVML_FI_DEV_POWER_INSTANT]);
     // Older boards only have the mean of the last second.
     let power = power.or_else(|_| gpu.device.power_usage().map(f64::from));
-    gpu.put(table, &metric::GPU_ENERGY, energy.map(|mj| mj * MILLI));
     gpu.put(table, &metric::GPU_POWER, power.map(|mw| mw * MILLI));
 }
 
