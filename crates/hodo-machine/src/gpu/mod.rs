@@ -18,7 +18,7 @@ use crate::{Absent, Reader};
 use device::Gpu;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// Names another library than the system's, for tests.
 const LIBRARY: &str = "HODO_NVML";
@@ -47,7 +47,12 @@ impl Gpus {
     /// Opens NVML and finds the GPUs of `visible`. It may take long, as the driver wakes up.
     pub fn open(visible: &Visible) -> Result<Gpus, Absent> {
         let library = std::env::var_os(LIBRARY).unwrap_or_else(|| OsString::from(SYSTEM_LIBRARY));
-        let nvml = Nvml::builder().lib_path(&library).init().map_err(|error| absent(&error))?;
+        Gpus::open_library(&library, visible)
+    }
+
+    /// The same by a library of another name.
+    pub fn open_library(library: &OsStr, visible: &Visible) -> Result<Gpus, Absent> {
+        let nvml = Nvml::builder().lib_path(library).init().map_err(|error| absent(&error))?;
         // Readers hold it for the life of the process: to close it while a call hangs is worse.
         let nvml: &'static Nvml = Box::leak(Box::new(nvml));
         let all = cards(nvml).map_err(|error| absent(&error))?;
