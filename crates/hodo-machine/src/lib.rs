@@ -4,6 +4,7 @@
 //! A [`Sampler`] calls readers in rounds; a [`Sampling`] does so in the background and writes what was
 //! read into a run.
 
+pub mod gpu;
 pub mod host;
 mod json;
 mod processes;

@@ -146,7 +146,11 @@ pub fn json(writer: &Writer, sampler: &Sampler, kept: &Kept) -> String {
 
 fn milliseconds(time: Duration) -> String {
     let us = time.as_micros();
-    if us.is_multiple_of(1000) { (us / 1000).to_string() } else { format!("{}.{:03}", us / 1000, us % 1000) }
+    if us.is_multiple_of(1000) {
+        (us / 1000).to_string()
+    } else {
+        format!("{}.{:03}", us / 1000, us % 1000)
+    }
 }
 
 fn cost(cost: &Cost) -> String {

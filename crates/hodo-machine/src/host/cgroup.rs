@@ -76,10 +76,7 @@ impl Cgroup {
     }
 }
 
-fn narrowest(
-    folders: &[PathBuf],
-    limit: impl Fn(&Path) -> Option<f64>,
-) -> Option<&PathBuf> {
+fn narrowest(folders: &[PathBuf], limit: impl Fn(&Path) -> Option<f64>) -> Option<&PathBuf> {
     let limited = folders.iter().filter_map(|folder| Some((folder, limit(folder)?)));
     limited.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(folder, _)| folder)
 }

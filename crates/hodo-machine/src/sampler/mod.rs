@@ -1,11 +1,13 @@
 //! The schedule: which readers are due, what they read, and what that costs.
 
 mod cost;
+mod gpus;
 mod group;
 
 pub use cost::Cost;
 pub use group::Row;
 
+use crate::gpu::Visible;
 use crate::host::{self, Root};
 use crate::processes::{Processes, Roots};
 use crate::table::Absent;
@@ -23,8 +25,8 @@ pub const MIN_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Parts {
     /// The processes that are summed up.
     pub processes: Roots,
-    /// Whether GPUs are read.
-    pub gpus: bool,
+    /// The GPUs that are read; none for no word of GPUs at all.
+    pub gpus: Option<Visible>,
 }
 
 /// Readers of this machine. Opens what they need, which may take a while where a driver is asked.
@@ -32,7 +34,7 @@ pub fn readers(parts: &Parts) -> Readers {
     let root = Root::default();
     let mut readers = host::readers(&root);
     readers.push((Tier::Medium, Box::new(Processes::new(&root, parts.processes.clone()))));
-    // The GPUs' readers are added here where `parts.gpus` says so.
+    readers.extend(parts.gpus.iter().flat_map(gpus::readers));
     readers
 }
 
@@ -65,7 +67,7 @@ impl Sampler {
     /// ```
     /// use hodo_machine::{Parts, Roots, Sampler, monotonic_ns, readers};
     ///
-    /// let parts = Parts { processes: Roots::none(), gpus: false };
+    /// let parts = Parts { processes: Roots::none(), gpus: None };
     /// let mut sampler = Sampler::new(std::time::Duration::from_secs(1), readers(&parts));
     /// sampler.round(&monotonic_ns);
     /// for one in sampler.newest() {

@@ -48,11 +48,12 @@ pub struct Settings {
 /// A sampler that runs in the background. Dropped, it stops.
 ///
 /// ```no_run
+/// use hodo_machine::gpu::Visible;
 /// use hodo_machine::{Kind, Limits, Parts, Roots, Sampling, Settings};
 /// use std::time::Duration;
 ///
 /// let run = std::path::PathBuf::from(".hodo/20260101-120000-train-0a1b2c");
-/// let parts = Parts { processes: Roots::of_run(&run), gpus: true };
+/// let parts = Parts { processes: Roots::of_run(&run), gpus: Some(Visible::All) };
 /// let settings = Settings {
 ///     run,
 ///     interval: Duration::from_secs(1),
