@@ -2,6 +2,7 @@
 //! that takes its time, or a large run, holds up no key.
 
 use super::model::GpuName;
+use hodo_machine::gpu::Visible;
 use hodo_machine::{Absent, Newest, Parts, Roots, Sampler, monotonic_ns, readers};
 use hodo_trace::{Follow, Now, Run};
 use std::path::{Path, PathBuf};
@@ -159,7 +160,7 @@ impl Gatherer {
 }
 
 fn parts(run: Option<&Path>) -> Parts {
-    Parts { processes: run.map_or_else(Roots::none, Roots::of_run), gpus: true }
+    Parts { processes: run.map_or_else(Roots::none, Roots::of_run), gpus: Some(Visible::All) }
 }
 
 /// The GPUs in the sampler's words.
