@@ -6,7 +6,7 @@
 use crate::front::THREAD;
 
 pub use crate::attr::{JSON, Raw, TEXT};
-pub use crate::clock::counter;
+pub use crate::clock::{counter, nanoseconds};
 pub use crate::companion::{Companion, Recording, accompany};
 pub use crate::context::{Entered, Suspended};
 pub use crate::control::warn;
@@ -16,6 +16,8 @@ pub use crate::json::Object;
 pub use crate::numbers::swap_entered;
 pub use crate::process::{is_changing, is_recorder};
 pub use crate::rendezvous::{on_word, table};
+pub use crate::run::{clean, host, random};
+pub use crate::scopes::{Scopes, scopes};
 pub use crate::signals::{with_all_blocked, without_sigxfsz};
 pub use crate::table::Table;
 pub use crate::thread::{DROPPED, INERT, LAYOUT_VERSION, Opened, Thread, span_head};

@@ -10,7 +10,7 @@ pub mod metric;
 mod source;
 
 pub(crate) use frames::{readings, series};
-pub use frames::{readings_frame, series_frame, state_frame};
+pub use frames::{readings_frame, row_frame, series_frame, state_frame};
 pub use metric::Metric;
 pub use source::Source;
 
