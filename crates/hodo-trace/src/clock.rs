@@ -58,6 +58,18 @@ impl Clock {
         Some(first.wall_ns as i64)
     }
 
+    /// What the monotonic clock showed at `ticks`; none when it is not calibrated.
+    pub(crate) fn monotonic_ns(&self, ticks: u64) -> Option<i64> {
+        let anchor = self.anchors.first().filter(|_| self.is_calibrated())?;
+        Some((anchor.monotonic_ns as i64).saturating_add(self.offset_ns(anchor, ticks)))
+    }
+
+    /// What the wall clock showed when the monotonic clock began, by the first anchor.
+    pub(crate) fn booted_ns(&self) -> Option<i64> {
+        let anchor = self.anchors.first().filter(|_| self.is_calibrated())?;
+        Some(anchor.wall_ns.wrapping_sub(anchor.monotonic_ns) as i64)
+    }
+
     /// The moment that `other` calls `ticks`, in this clock's ticks; none when one of them is not
     /// calibrated. On one host (`here`) both read the same monotonic clock; else only the wall
     /// clocks compare.

@@ -26,6 +26,7 @@ mod gpu;
 mod index;
 mod last;
 mod links;
+mod machine;
 mod model;
 mod names;
 mod read;
@@ -48,6 +49,10 @@ pub use gpu::{
     WorkByScope, WorkRow, WorkRows,
 };
 pub use last::{Last, parse_duration_ns};
+pub use machine::{
+    Absent, Machine, MachineGpu, MachineSeries, MachineState, Measures, SamplerCost, SeriesMissing,
+    SeriesStats, Throttle, TimeRanges,
+};
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
     Thread,
@@ -64,4 +69,5 @@ pub use tree::{
 pub use values::{AttrRow, Attrs, MarkAttrs, MarkRow, OVERHEAD_MARK, Value};
 
 pub use hodo_format::arena::{Anchor, Counts, Loss};
+pub use hodo_format::machine::{Kind as SeriesKind, Metric, Source};
 pub use hodo_format::record::{SpanId, flag};

@@ -11,6 +11,7 @@ mod gpu_oracle;
 mod gpu_samples;
 mod list;
 mod live;
+mod machine;
 mod mark_attrs;
 mod merge;
 mod oracle;
