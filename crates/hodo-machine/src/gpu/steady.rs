@@ -12,18 +12,22 @@ use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_MEMORY_TEMP;
 /// NVML counts energy in millijoules, and tells power in milliwatts.
 const MILLI: f64 = 1e-3;
 
-/// Reads what changes slowly.
-pub(super) struct Steady(Vec<Gpu>);
+/// Reads what changes slowly, and tells what does not change at all.
+pub(super) struct Steady {
+    gpus: Vec<Gpu>,
+    told: String,
+}
 
 impl Steady {
-    pub(super) fn new(gpus: Vec<Gpu>) -> Steady {
-        Steady(gpus)
+    /// `told` is what the state says of the GPUs, a list in JSON.
+    pub(super) fn new(gpus: Vec<Gpu>, told: String) -> Steady {
+        Steady { gpus, told }
     }
 }
 
 impl Reader for Steady {
     fn read(&mut self, table: &mut Table) {
-        for gpu in &mut self.0 {
+        for gpu in &mut self.gpus {
             let core = gpu.device.temperature(TemperatureSensor::Gpu).map(f64::from);
             let [memory] = gpu.fields([NVML_FI_DEV_MEMORY_TEMP]);
             let limit = gpu.device.enforced_power_limit().map(|mw| f64::from(mw) * MILLI);
@@ -38,6 +42,10 @@ impl Reader for Steady {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        self.0.iter().flat_map(Gpu::absent).collect()
+        self.gpus.iter().flat_map(Gpu::absent).collect()
+    }
+
+    fn told(&self) -> Option<(&'static str, String)> {
+        Some(("gpus", self.told.clone()))
     }
 }
