@@ -8,13 +8,13 @@ mod docs;
 mod doctor;
 mod export;
 mod ls;
+mod monitor;
 mod output;
 mod report;
 mod run;
 mod runs;
 mod state;
 mod term;
-#[allow(dead_code)]
 mod top;
 mod verify;
 
@@ -33,6 +33,8 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
+        Verb::Top(args) => top::run(args, &cli.dir, cli.color),
+        Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),

@@ -13,8 +13,9 @@ pub use model::GpuName;
 
 use crate::args::{TopArgs, When};
 use crate::output::{self, Failure, Outcome};
+use crate::run::die_by;
+use crate::runs;
 use crate::term::style;
-use crate::{run, runs};
 use hodo_trace::Run;
 use live::{Found, Gatherer, Gathering, Wanted};
 use model::Model;
@@ -44,7 +45,7 @@ pub fn run(args: &TopArgs, dir: &Path, color: When) -> Outcome {
     let mut source = match args.replay {
         true => Source::recorded(args, dir)?,
         false => {
-            let run = args.run.run.as_deref().map(|name| Run::find(dir, Some(name))).transpose()?;
+            let run = args.run.as_deref().map(|name| Run::find(dir, Some(name))).transpose()?;
             Source::Live(Wanted { dir: dir.to_owned(), run, interval })
         }
     };
@@ -55,7 +56,7 @@ pub fn run(args: &TopArgs, dir: &Path, color: When) -> Outcome {
     let ended = Show::new(source, model, wants_colour(color), interval)?.run();
     match ended {
         Ok(None) => Ok(0),
-        Ok(Some(signal)) => Ok(run::die_by(signal)),
+        Ok(Some(signal)) => Ok(die_by(signal)),
         Err(error) => Err(Failure::Failed(format!(
             "cannot draw on this terminal: {error}; `hodo top --once` prints one frame as text"
         ))),
@@ -73,7 +74,7 @@ impl Source {
         if !(args.speed.is_finite() && args.speed > 0.0) {
             return Err(Failure::Usage("--speed is a number above 0, as in --speed 10".into()));
         }
-        let run = runs::open(dir, args.run.run.as_deref())?;
+        let run = runs::open(dir, args.run.as_deref())?;
         let replay = Replay::new(&run, args.speed).ok_or_else(|| {
             Failure::Failed(format!(
                 "{} has no readings of a machine; record some with `hodo monitor --run RUN`, \
@@ -142,7 +143,7 @@ fn once(source: &mut Source, model: &mut Model) -> Outcome {
             std::thread::sleep(wanted.interval);
             apply(gatherer.round(), model);
         }
-        Source::Recorded(replay) => replay.to_end(model),
+        Source::Recorded(replay) => replay.play_out(model),
     }
     let width = style::columns(None);
     let width = if width == usize::MAX { PAGE_WIDTH } else { width };

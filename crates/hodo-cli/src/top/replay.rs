@@ -69,7 +69,7 @@ impl Replay {
     }
 
     /// The end of the recording.
-    pub fn to_end(&mut self, model: &mut Model) {
+    pub fn play_out(&mut self, model: &mut Model) {
         self.seek(i64::MAX / 2, model);
     }
 

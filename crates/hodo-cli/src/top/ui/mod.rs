@@ -223,7 +223,9 @@ pub fn page(model: &Model, width: usize) -> String {
     let mut lines = vec![title(model, &View::default())];
     lines.extend(machine_lines(model, width, true));
     match &model.run {
-        None => lines.extend(text::wrap(&model.no_run, width).into_iter().map(|w| vec![(PLAIN, w)])),
+        None => {
+            lines.extend(text::wrap(&model.no_run, width).into_iter().map(|w| vec![(PLAIN, w)]))
+        }
         Some(run) => {
             lines.push(Line::new());
             lines.push(scopes::header(run, model.wall_ns, model.runs));
