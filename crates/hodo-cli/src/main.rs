@@ -14,6 +14,8 @@ mod run;
 mod runs;
 mod state;
 mod term;
+#[allow(dead_code)]
+mod top;
 mod verify;
 
 use args::{Cli, Verb};

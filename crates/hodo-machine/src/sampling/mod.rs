@@ -48,6 +48,7 @@ pub struct Settings {
 /// A sampler that runs in the background. Dropped, it stops.
 ///
 /// ```no_run
+/// use hodo_machine::gpu::Visible;
 /// use hodo_machine::{Kind, Limits, Parts, Roots, Sampling, Settings};
 /// use std::time::Duration;
 ///

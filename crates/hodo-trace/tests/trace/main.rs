@@ -4,6 +4,7 @@
 mod clock;
 mod crash;
 mod damage;
+mod follow;
 mod gpu;
 mod gpu_by_time;
 mod gpu_lost;
