@@ -123,8 +123,9 @@ fn watch(
     let signals = Signals::block();
     let pid_file = PidFile::write(&target.machine);
     let sampling = std::sync::Arc::new(Sampling::start(plan.settings(&target.run)));
+    let address = endpoint.as_ref().map(|endpoint| endpoint.address);
     let served = endpoint.map(|endpoint| endpoint.serve(sampling.clone(), plan.interval));
-    let mut teller = Teller::new(target, plan.interval, plan.prometheus, quiet);
+    let mut teller = Teller::new(target, plan.interval, address, quiet);
     if let Err(error) = &pid_file {
         output::note(&format!(
             "hodo monitor: `hodo monitor --stop` will not find this one: {error}"

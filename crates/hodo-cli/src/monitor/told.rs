@@ -6,6 +6,7 @@ use crate::term::{number, text};
 use hodo_machine::{Standing, Status};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How often it says how it goes, on a terminal.
@@ -13,6 +14,7 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// Says what is new.
 pub struct Teller {
+    folder: PathBuf,
     interval: Duration,
     quiet: bool,
     began: Instant,
@@ -30,6 +32,7 @@ impl Teller {
         quiet: bool,
     ) -> Teller {
         let teller = Teller {
+            folder: target.machine.clone(),
             interval,
             quiet,
             began: Instant::now(),
@@ -108,7 +111,7 @@ impl Teller {
         let lasted = self.began.elapsed().as_nanos() as f64;
         let mut parts = vec![
             text::plural(status.cost.rounds, "round"),
-            format!("{} on disk", number::bytes(status.kept.bytes)),
+            format!("{} on disk", number::bytes(bytes(&self.folder))),
             format!("{} of a processor", number::percent(status.cost.cpu_ns as f64 / lasted)),
         ];
         if status.cost.late > 0 {
@@ -127,4 +130,14 @@ impl Teller {
         }
         parts.join(", ")
     }
+}
+
+/// Bytes of the files of readings, whoever wrote them.
+fn bytes(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let is_samples = |path: &Path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("samples"))
+    };
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|p| is_samples(p));
+    files.filter_map(|path| Some(path.metadata().ok()?.len())).sum()
 }

@@ -38,7 +38,8 @@ pub fn address(text: &str) -> Result<SocketAddr, Failure> {
 /// A port that is ours.
 pub struct Endpoint {
     listener: TcpListener,
-    is_loopback: bool,
+    /// Where it listens; a port of 0 was replaced by one that was free.
+    pub address: SocketAddr,
 }
 
 impl Endpoint {
@@ -52,14 +53,14 @@ impl Endpoint {
             };
             format!("cannot answer at {address}: {error}{hint}")
         })?;
-        let is_loopback = address.ip().is_loopback();
-        if !is_loopback {
+        let address = listener.local_addr().unwrap_or(address);
+        if !address.ip().is_loopback() {
             output::note(&format!(
                 "hodo monitor: warning: whoever can reach {address} reads what this machine does; \
                  127.0.0.1 is for this machine only"
             ));
         }
-        Ok(Endpoint { listener, is_loopback })
+        Ok(Endpoint { listener, address })
     }
 
     /// Answers from a thread of its own, for as long as the program runs.
@@ -67,7 +68,7 @@ impl Endpoint {
         let stale = STALE.max(interval * STALE_ROUNDS);
         let page = Arc::new(Page { sampling, stale, host: host() });
         let busy = Arc::new(AtomicUsize::new(0));
-        let is_loopback = self.is_loopback;
+        let is_loopback = self.address.ip().is_loopback();
         let listen = move || {
             for connection in self.listener.incoming() {
                 match connection {

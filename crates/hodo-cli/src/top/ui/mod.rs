@@ -74,13 +74,13 @@ fn machine_lines(model: &Model, width: usize, cores: bool) -> Vec<Line> {
 fn title(model: &Model, view: &View) -> Line {
     let mut line = vec![(STRONG, "hodo top  ".to_owned())];
     line.push((PLAIN, format!("{}  ", text::safe(&model.host))));
+    if view.paused {
+        line.push((HOT, "held still (space)  ".to_owned()));
+    }
     line.push((DIM, format!("{} UTC", number::when(model.wall_ns))));
     if let Mode::Replay { at_ns, of_ns, speed } = model.mode {
         let [at, of] = [at_ns, of_ns].map(|ns| number::duration(ns as f64));
         line.push((WARM, format!("  replay: {at} of {of}, {} x", number::digits(speed))));
-    }
-    if view.paused {
-        line.push((HOT, "  held still (space)".to_owned()));
     }
     line
 }
