@@ -4,8 +4,9 @@ use ratatui::DefaultTerminal;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Signals that end the view; the terminal is given back first.
-const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+/// Signals that end the view; the terminal is given back first. SIGHUP is not among them: it says
+/// that the terminal is gone, and to wait for keys of one that is gone would never end.
+const ENDING: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT];
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 

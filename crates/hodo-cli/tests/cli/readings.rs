@@ -16,12 +16,18 @@ const BEGAN: u64 = 100 * SECOND;
 /// Writes a run with `seconds` of readings of `gpus` GPUs and 4 processors, one a second.
 pub fn write(dir: &Path, id: &str, gpus: u32, seconds: u64) -> PathBuf {
     let run = dir.join(id);
-    let folder = run.join("machine-trainer-0123abcd");
-    std::fs::create_dir_all(&folder).unwrap();
+    write_into(&run, gpus, seconds);
     let json = format!(
         r#"{{"format":1,"id":"{id}","app":"hodo monitor","host":"trainer","start_ns":{WALL_NS}}}"#
     );
     std::fs::write(run.join("run.json"), json).unwrap();
+    run
+}
+
+/// The same into a run that is there.
+pub fn write_into(run: &Path, gpus: u32, seconds: u64) {
+    let folder = run.join("machine-trainer-0123abcd");
+    std::fs::create_dir_all(&folder).unwrap();
     let series = series(gpus);
     let mut out = spool::file_header(7, 1).to_vec();
     let anchor = Anchor { ticks: BEGAN, monotonic_ns: BEGAN, wall_ns: WALL_NS };
@@ -30,7 +36,6 @@ pub fn write(dir: &Path, id: &str, gpus: u32, seconds: u64) -> PathBuf {
     assert_eq!(series_frame(2, &series, &mut out), series.len());
     assert!(readings_frame(3, &readings(&series, seconds), &mut out));
     std::fs::write(folder.join(format!("{FILE_PREFIX}000001.hodo")), out).unwrap();
-    run
 }
 
 fn state(gpus: u32) -> String {

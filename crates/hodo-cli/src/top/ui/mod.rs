@@ -196,7 +196,7 @@ fn help(area: Rect, canvas: &mut Canvas<'_>) {
         let pad = " ".repeat(inside.saturating_sub(text::width(&words)));
         canvas.line(frame, row, &vec![(PLAIN, format!("│ {words}{pad} │"))]);
     }
-    canvas.line(frame, height - 1, &vec![(PLAIN, format!("└{across}┘"))]);
+    canvas.line(frame, height.saturating_sub(1), &vec![(PLAIN, format!("└{across}┘"))]);
 }
 
 /// `71.2 of 141 GiB`, both in the unit of the second.
