@@ -10,7 +10,10 @@ pub fn readers(visible: &Visible) -> Readers {
     let gpus = match Gpus::open(visible) {
         Ok(gpus) => gpus,
         Err(absent) => {
-            return vec![(Tier::Slow, Box::new(Listed { json: "[]".into(), absent: vec![absent] }))];
+            return vec![(
+                Tier::Slow,
+                Box::new(Listed { json: "[]".into(), absent: vec![absent] }),
+            )];
         }
     };
     let listed = Listed { json: json(&gpus), absent: Vec::new() };
