@@ -120,8 +120,12 @@ impl Session {
                 Err(_) => return NONSENSE,
             },
         };
-        self.holds.fetch_add(1, Ordering::Relaxed);
-        self.begin(said.interval_or_usual(), Some(none_open)).hold(true);
+        if said.only_in_scopes && !words.is_empty() {
+            self.begin(said.interval_or_usual(), Some(scopes));
+        } else if said != Telemetry::OFF || words.is_empty() {
+            self.holds.fetch_add(1, Ordering::Relaxed);
+            self.begin(said.interval_or_usual(), Some(none_open)).hold(true);
+        }
         DONE
     }
 
