@@ -80,6 +80,9 @@ typedef struct hodo_options {
   // What is captured of the GPU: "auto", "off", "monitor", "trace" or "pc-sampling"; null for
   // "auto".
   const char *gpu;
+  // How often the machine is read: "50ms", "1s", "off", and with ",scopes" behind it only while a
+  // scope is open; null for not at all, or with `gpu` "monitor" once a second.
+  const char *telemetry;
 } hodo_options;
 
 // Records by kind.
@@ -290,6 +293,12 @@ typedef struct hodo_api_table {
   uint32_t (*gpu_window_end)(void);
   // `hodo_gpu_window_reason`
   size_t (*gpu_window_reason)(char *text, size_t size);
+  // `hodo_telemetry_start`
+  uint32_t (*telemetry_start)(const char *interval);
+  // `hodo_telemetry_stop`
+  uint32_t (*telemetry_stop)(void);
+  // `hodo_telemetry_state`
+  size_t (*telemetry_state)(char *text, size_t size);
 } hodo_api_table;
 
 // Takes one warning, of `length` bytes without a NUL. May be called on any thread, the recorder's
@@ -474,6 +483,26 @@ void hodo_enter_new_scope(void);
 
 // Leaves it again.
 void hodo_leave_new_scope(void);
+
+// Reads the machine from now on, whether or not a scope is open, until `hodo_telemetry_stop` was
+// called as often. `interval` is the time between readings, such as "50ms"; null for what
+// `hodo_init` was told, else a second. Where readings are under way already their interval stays.
+//
+// Returns 0; 1 for an interval that makes no sense; 2 when nothing records; 4294967295 where this
+// copy of hodo has no readings.
+//
+// `interval` is null or ends in a NUL.
+uint32_t hodo_telemetry_start(const char *interval);
+
+// Ends what `hodo_telemetry_start` began; what `hodo_init` asked for goes on. Returns 0, or 2 when
+// nothing was begun.
+uint32_t hodo_telemetry_stop(void);
+
+// Copies the state of the readings, a JSON object, NUL-terminated and cut to `size` bytes; returns
+// the bytes the whole text has, 0 when nothing records.
+//
+// `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
+size_t hodo_telemetry_state(char *text, size_t size);
 
 // A whole number.
 //

@@ -6,6 +6,7 @@
 
 pub mod gpu;
 pub mod host;
+mod in_process;
 mod json;
 mod processes;
 mod procfile;
@@ -16,6 +17,7 @@ mod store;
 mod table;
 mod tier;
 
+pub use in_process::install;
 pub use processes::Roots;
 pub use sampler::{Cost, MIN_INTERVAL, Newest, Parts, Row, Sampler, readers};
 pub use sampling::{Sampling, Settings};

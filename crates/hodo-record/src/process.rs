@@ -133,7 +133,9 @@ fn become_child() -> Option<&'static Process> {
     config.app = Some(parent.identity.app.clone());
     config.parent = fork::link(parent);
     config.memory_bytes = (config.memory_bytes / CHILD_SHARE).max(CHILD_MIN_BYTES.min(config.memory_bytes));
-    establish(Process::make(config))
+    let process = establish(Process::make(config))?;
+    companion::tell(|companion| (companion.started)(companion::recording(process)));
+    Some(process)
 }
 
 fn establish(process: Process) -> Option<&'static Process> {
