@@ -4,6 +4,7 @@
 //! host's first process), so that a scope's start and end can be looked up among them.
 
 mod boot;
+mod energy;
 mod linked;
 mod live;
 mod missing;
@@ -16,6 +17,10 @@ mod throttle;
 mod time;
 mod weights;
 
+pub(crate) use energy::Attribution as EnergyAttribution;
+pub use energy::{
+    EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, NodeEnergy, money,
+};
 pub use missing::SeriesMissing;
 pub(crate) use read::machine_folders;
 pub use series::MachineSeries;

@@ -53,6 +53,19 @@ impl TimeRanges {
         self.iter().map(|(from, to)| to.abs_diff(from)).sum()
     }
 
+    /// Nanoseconds from one moment to another that are in none of them.
+    pub(crate) fn missing_ns(&self, from: i64, to: i64) -> u64 {
+        let (from, to) = (from, to.max(from));
+        let at = match self.0.as_slice() {
+            [only] if only.0 <= from && to <= only.1 => return 0,
+            [_] => 0,
+            all => all.partition_point(|range| range.1 <= from),
+        };
+        let inside = self.0[at..].iter().take_while(|range| range.0 < to);
+        let covered = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
+        to.abs_diff(from) - inside.map(|range| covered(range).unsigned_abs()).sum::<u64>()
+    }
+
     /// Where the first begins and the last ends.
     pub fn bounds(&self) -> Option<(i64, i64)> {
         Some((self.0.first()?.0, self.0.last()?.1))
@@ -78,6 +91,8 @@ mod tests {
                 prop_assert_eq!(inside(&part.0), inside(&all) && (from..from + len).contains(&t));
             }
             prop_assert!(union.0.is_sorted_by(|a, b| a.1 < b.0), "{:?}", union);
+            let missing = (from..from + len).filter(|t| !all.iter().any(|r| r.0 <= *t && *t < r.1)).count();
+            prop_assert_eq!(union.missing_ns(from, from + len), missing as u64);
             prop_assert_eq!(union.length_ns(), (0..80).filter(|t| all.iter().any(|r| r.0 <= *t && *t < r.1)).count() as u64);
         }
     }
