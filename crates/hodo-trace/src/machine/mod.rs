@@ -29,6 +29,7 @@ pub use stats::{Measures, SeriesStats};
 pub use throttle::Throttle;
 pub use time::TimeRanges;
 
+use crate::clock::Axis;
 use crate::{Damage, Process};
 use boot::Boot;
 use hodo_format::machine::Source;
@@ -103,7 +104,12 @@ impl Machine {
     /// The moment that `process` calls `ticks`, on the axis of these readings; none when its clock
     /// is not calibrated.
     pub fn moment(&self, process: &Process, ticks: u64) -> Option<i64> {
-        Some(process.clock.monotonic_ns(ticks)?.saturating_add(self.offset_ns))
+        self.axis(process).map(|axis| axis.at(ticks))
+    }
+
+    /// The same for many moments of one process.
+    pub(crate) fn axis(&self, process: &Process) -> Option<Axis> {
+        process.clock.axis(self.offset_ns)
     }
 }
 

@@ -152,23 +152,24 @@ impl Sums<'_> {
         if known.is_empty() {
             return;
         }
-        for (at, process) in run.processes_on(machine).filter(|(_, p)| p.is_timed()) {
+        for (at, process) in run.processes_on(machine) {
+            let Some(axis) = machine.axis(process) else { continue };
+            let spans = &process.spans;
             let mut most = vec![0; self.nodes.len()];
-            for (first, known) in known.iter().enumerate().map(|(n, known)| (n == 0, known)) {
+            for known in known {
                 let mut of = vec![0u64; self.nodes.len()];
                 self.each(at, process, |node, row| {
-                    let start = machine.moment(process, process.spans.start(row)).unwrap_or(0);
-                    let end = machine.moment(process, process.spans.end(row)).unwrap_or(start);
-                    of[node] += known.missing_ns(start, end);
+                    of[node] +=
+                        known.missing_ns(axis.at(spans.start(row)), axis.at(spans.end(row)));
                 });
                 most.iter_mut().zip(of).for_each(|(most, of)| *most = of.max(*most));
-                if first {
-                    let mut counts = vec![0; self.nodes.len()];
-                    self.each(at, process, |node, _| counts[node] += 1);
-                    self.nodes.iter_mut().zip(counts).for_each(|(node, n)| node.sampled += n);
-                }
             }
-            self.nodes.iter_mut().zip(most).for_each(|(node, ns)| node.unsampled_ns += ns);
+            let mut counts = vec![0; self.nodes.len()];
+            self.each(at, process, |node, _| counts[node] += 1);
+            for ((node, ns), count) in self.nodes.iter_mut().zip(most).zip(counts) {
+                node.unsampled_ns += ns;
+                node.sampled += count;
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::links::Links;
 use crate::machine::Machine;
 use crate::{Row, Run, WorkRow};
 use kernels::Kernels;
-use lane::{Lane, Next};
+use lane::{Ends, Lane};
 use leaves::Leaves;
 
 /// A scope: place of its process, and its row.
@@ -47,18 +47,25 @@ pub(super) fn divide(
     receive: &mut impl Receive,
 ) -> Vec<f64> {
     let lane = |user: &User| Lane::new(run, group.machine, user);
-    let mut lanes: Vec<Lane<'_>> = group.users.iter().map(lane).collect();
+    let lanes: Vec<Lane<'_>> = group.users.iter().filter_map(lane).collect();
+    let mut ends = Ends::new(&lanes);
     let mut leaves = Leaves::new(run, links, &lanes);
     let mut gpus: Vec<Gpu<'_>> = group.gpus.iter().map(|gpu| Gpu::new(run, group, gpu)).collect();
     loop {
-        let next_scope = Next::of(&mut lanes, &leaves);
-        let next_kernel = gpus.iter().filter_map(|gpu| gpu.kernels.next()).max();
-        let Some(moment) = next_scope.map(Next::moment).max(next_kernel) else { break };
+        let (end, begin) = (ends.next(), leaves.next());
+        let kernel = gpus.iter().filter_map(|gpu| gpu.kernels.next()).max();
+        let Some(moment) = end.max(begin).max(kernel) else { break };
         gpus.iter_mut().for_each(|gpu| gpu.pass(moment, &mut leaves));
-        match next_scope.filter(|next| next.moment() == moment) {
-            Some(Next::Ends { lane, .. }) => lanes[lane].pop(&mut leaves, lane, receive),
-            Some(Next::Begins(_)) => leaves.close(receive),
-            None => gpus.iter_mut().for_each(|gpu| gpu.kernels.step(moment, receive)),
+        // A scope of no length is open before it is no more.
+        if end == Some(moment) {
+            if let Some((lane, row)) = ends.pop(&lanes) {
+                let of = &lanes[lane];
+                leaves.open((lane, row), of.begins(row), of.parent(row), receive);
+            }
+        } else if begin == Some(moment) {
+            leaves.close(receive);
+        } else {
+            gpus.iter_mut().for_each(|gpu| gpu.kernels.step(moment, receive));
         }
     }
     gpus.iter_mut().for_each(|gpu| gpu.pass(i64::MIN, &mut leaves));

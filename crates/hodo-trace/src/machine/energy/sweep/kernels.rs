@@ -1,6 +1,7 @@
 //! The kernels that run on a GPU, and whose they are.
 
 use super::{Place, Receive};
+use crate::clock::Axis;
 use crate::machine::Machine;
 use crate::{Run, WorkRow};
 use std::collections::BinaryHeap;
@@ -8,7 +9,8 @@ use std::collections::BinaryHeap;
 /// The kernels of a GPU on the way back.
 pub(super) struct Kernels<'a> {
     run: &'a Run,
-    machine: &'a Machine,
+    /// By place of a process.
+    axes: Vec<Option<Axis>>,
     /// In order of their end.
     rows: Vec<(i64, u32, WorkRow)>,
     /// When running ones begin, the latest on top.
@@ -30,17 +32,18 @@ struct Owner {
 impl<'a> Kernels<'a> {
     pub(super) fn new(
         run: &'a Run,
-        machine: &'a Machine,
+        machine: &Machine,
         kernels: &[(usize, WorkRow)],
     ) -> Kernels<'a> {
+        let axes: Vec<Option<Axis>> = run.processes.iter().map(|p| machine.axis(p)).collect();
         let end = |&(at, row): &(usize, WorkRow)| {
             let (_, end) = run.processes[at].gpu.work.interval(row)?;
-            Some((machine.moment(&run.processes[at], end)?, at as u32, row))
+            Some((axes[at]?.at(end), at as u32, row))
         };
         let mut rows: Vec<(i64, u32, WorkRow)> = kernels.iter().filter_map(end).collect();
         rows.sort();
         let (begins, owners) = (BinaryHeap::new(), Vec::new());
-        Kernels { run, machine, rows, begins, owners, each: 0.0, outside: 0.0 }
+        Kernels { run, axes, rows, begins, owners, each: 0.0, outside: 0.0 }
     }
 
     /// When something changes next.
@@ -66,8 +69,7 @@ impl<'a> Kernels<'a> {
         while let Some(&(end, at, row)) = self.rows.last().filter(|last| last.0 == moment) {
             self.rows.pop();
             let begin = self.run.processes[at as usize].gpu.work.start(row);
-            let process = &self.run.processes[at as usize];
-            let begin = self.machine.moment(process, begin).unwrap_or(end);
+            let begin = self.axes[at as usize].map_or(end, |axis| axis.at(begin));
             self.begins.push((begin, at, row));
             self.starts_running(self.scope(at, row));
         }

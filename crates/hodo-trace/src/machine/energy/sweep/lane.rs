@@ -1,129 +1,140 @@
-//! The scopes of a process, the one that ends last first.
+//! The scopes of threads, the one that ends last first.
 
 use super::super::users::User;
-use super::Receive;
-use super::leaves::Leaves;
+use crate::clock::Axis;
 use crate::machine::Machine;
-use crate::{Process, Row, Run, Spans};
+use crate::{Row, Run, Spans};
+use std::collections::{BinaryHeap, HashMap};
 
-/// The scopes of a process's threads that count, on the way back.
+/// The scopes of a process whose threads count.
 pub(super) struct Lane<'a> {
-    pub(super) at: usize,
-    process: &'a Process,
-    machine: &'a Machine,
+    /// Its place in the run.
+    pub(super) process: usize,
+    pub(super) spans: &'a Spans,
+    axis: Axis,
     /// By number of thread, whether its scopes count; empty: all do.
     counts: Vec<bool>,
-    /// Rows in order of their end, where they are not stored so.
-    order: Option<Vec<Row>>,
-    /// How many are left.
-    left: usize,
-    /// When the next ends.
-    next: Option<i64>,
-}
-
-/// What comes next of scopes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// A scope ends: going back, it comes to be open.
-    Ends { lane: usize, moment: i64 },
-    /// An open scope begins: going back, it is no more.
-    Begins(i64),
-}
-
-impl Next {
-    /// What comes next of all lanes and open scopes.
-    #[inline]
-    pub(super) fn of(lanes: &mut [Lane<'_>], leaves: &Leaves) -> Option<Next> {
-        let ends = lanes.iter().enumerate().filter_map(|(at, lane)| Some((lane.next?, at)));
-        let ends = ends.max_by_key(|(moment, _)| *moment);
-        match (ends, leaves.next()) {
-            // A scope of no length is open before it is no more.
-            (Some((moment, lane)), begins) if begins.is_none_or(|begins| moment >= begins) => {
-                Some(Next::Ends { lane, moment })
-            }
-            (_, begins) => begins.map(Next::Begins),
-        }
-    }
-
-    pub(super) fn moment(self) -> i64 {
-        match self {
-            Next::Ends { moment, .. } | Next::Begins(moment) => moment,
-        }
-    }
 }
 
 impl<'a> Lane<'a> {
-    pub(super) fn new(run: &'a Run, machine: &'a Machine, user: &User) -> Lane<'a> {
+    /// None when the process's clock is not calibrated.
+    pub(super) fn new(run: &'a Run, machine: &Machine, user: &User) -> Option<Lane<'a>> {
         let process = &run.processes[user.process];
-        let spans = &process.spans;
-        let counts = match &user.threads {
-            None => Vec::new(),
-            Some(threads) => {
-                let mut counts = vec![false; threads.last().map_or(0, |&last| last as usize + 1)];
-                threads.iter().for_each(|&thread| counts[thread as usize] = true);
-                counts
-            }
-        };
-        let mut lane =
-            Lane { at: user.process, process, machine, counts, order: None, left: 0, next: None };
-        lane.left = spans.len();
-        let ends = spans.rows().filter(|&row| lane.is_counted(row)).map(|row| spans.end(row));
-        if !ends.is_sorted() {
-            let mut order: Vec<Row> = spans.rows().filter(|&row| lane.is_counted(row)).collect();
-            order.sort_by_key(|&row| spans.end(row));
-            lane.left = order.len();
-            lane.order = Some(order);
+        let most = user.threads.as_ref().and_then(|threads| threads.last().copied());
+        let mut counts = vec![false; most.map_or(0, |last| last as usize + 1)];
+        for &thread in user.threads.iter().flatten() {
+            counts[thread as usize] = true;
         }
-        lane.find_next();
-        lane
+        let axis = machine.axis(process)?;
+        Some(Lane { process: user.process, spans: &process.spans, axis, counts })
     }
 
     /// Whether a scope counts: its thread launches on the GPUs.
     #[inline]
     pub(super) fn is_counted(&self, row: Row) -> bool {
-        let thread = self.process.spans.thread(row) as usize;
+        let thread = self.spans.thread(row) as usize;
         self.counts.is_empty() || self.counts.get(thread).is_some_and(|counts| *counts)
     }
 
-    pub(super) fn spans(&self) -> &'a Spans {
-        &self.process.spans
+    /// When a scope begins.
+    #[inline]
+    pub(super) fn begins(&self, row: Row) -> i64 {
+        self.axis.at(self.spans.start(row))
     }
 
-    /// The scope that ends next comes to be open.
-    pub(super) fn pop(&mut self, leaves: &mut Leaves, lane: usize, receive: &mut impl Receive) {
-        self.left -= 1;
-        let row = self.row(self.left);
-        let begins = self.moment(self.process.spans.start(row));
-        leaves.open((lane, row), begins, self.parent(row), receive);
-        self.find_next();
+    #[inline]
+    fn ends(&self, row: Row) -> i64 {
+        self.axis.at(self.spans.end(row))
     }
 
-    /// The scope around it on a thread that counts, if there is one in this process.
-    fn parent(&self, row: Row) -> Option<Row> {
-        let mut next = self.process.spans.parent_row(row);
+    /// The scope around one on a thread that counts, if there is one in this process.
+    #[inline]
+    pub(super) fn parent(&self, row: Row) -> Option<Row> {
+        let mut next = self.spans.parent_row(row);
         while let Some(up) = next.filter(|&up| !self.is_counted(up)) {
-            next = self.process.spans.parent_row(up);
+            next = self.spans.parent_row(up);
         }
         next
     }
 
-    fn find_next(&mut self) {
-        if self.order.is_none() {
-            while self.left > 0 && !self.is_counted(self.row(self.left - 1)) {
-                self.left -= 1;
+    /// Its scopes by thread, each thread's in order of their end: they are stored so, but for those
+    /// whose end came late.
+    fn by_thread(&self) -> Vec<Vec<Row>> {
+        let mut places = Places::default();
+        let mut counts: Vec<usize> = Vec::new();
+        let counted = || self.spans.rows().filter(|&row| self.is_counted(row));
+        for row in counted() {
+            let place = places.of(self.spans.thread(row));
+            counts.resize(counts.len().max(place + 1), 0);
+            counts[place] += 1;
+        }
+        let mut threads: Vec<Vec<Row>> = counts.into_iter().map(Vec::with_capacity).collect();
+        counted().for_each(|row| threads[places.of(self.spans.thread(row))].push(row));
+        for rows in &mut threads {
+            if !rows.is_sorted_by_key(|&row| self.spans.end(row)) {
+                rows.sort_by_key(|&row| self.spans.end(row));
             }
         }
-        let row = self.left.checked_sub(1).map(|last| self.row(last));
-        self.next = row.map(|row| self.moment(self.process.spans.end(row)));
+        threads
+    }
+}
+
+/// Thread numbers as places from 0.
+#[derive(Default)]
+struct Places {
+    known: HashMap<u32, usize>,
+    last: Option<(u32, usize)>,
+}
+
+impl Places {
+    fn of(&mut self, thread: u32) -> usize {
+        if let Some((_, place)) = self.last.filter(|last| last.0 == thread) {
+            return place;
+        }
+        let next = self.known.len();
+        let place = *self.known.entry(thread).or_insert(next);
+        self.last = Some((thread, place));
+        place
+    }
+}
+
+/// The ends of all scopes on the way back.
+pub(super) struct Ends {
+    /// Lane and rows that are left, by thread.
+    threads: Vec<(usize, Vec<Row>)>,
+    /// When the next of each thread ends, the latest on top.
+    next: BinaryHeap<(i64, usize)>,
+}
+
+impl Ends {
+    pub(super) fn new(lanes: &[Lane<'_>]) -> Ends {
+        let of = |(at, lane): (usize, &Lane<'_>)| {
+            lane.by_thread().into_iter().map(move |rows| (at, rows)).collect::<Vec<_>>()
+        };
+        let threads: Vec<(usize, Vec<Row>)> = lanes.iter().enumerate().flat_map(of).collect();
+        let first = |(place, (lane, rows)): (usize, &(usize, Vec<Row>))| {
+            Some((lanes[*lane].ends(*rows.last()?), place))
+        };
+        let next = threads.iter().enumerate().filter_map(first).collect();
+        Ends { threads, next }
     }
 
+    /// When the scope ends that ends next.
     #[inline]
-    fn row(&self, at: usize) -> Row {
-        self.order.as_ref().map_or(at as Row, |order| order[at])
+    pub(super) fn next(&self) -> Option<i64> {
+        self.next.peek().map(|top| top.0)
     }
 
+    /// That scope: its lane and row.
     #[inline]
-    fn moment(&self, ticks: u64) -> i64 {
-        self.machine.moment(self.process, ticks).unwrap_or(i64::MIN)
+    pub(super) fn pop(&mut self, lanes: &[Lane<'_>]) -> Option<(usize, Row)> {
+        let mut top = self.next.peek_mut()?;
+        let (lane, rows) = &mut self.threads[top.1];
+        let row = rows.pop()?;
+        match rows.last() {
+            Some(&next) => top.0 = lanes[*lane].ends(next),
+            None => drop(std::collections::binary_heap::PeekMut::pop(top)),
+        }
+        Some((*lane, row))
     }
 }

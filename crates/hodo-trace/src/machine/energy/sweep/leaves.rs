@@ -47,9 +47,9 @@ struct Slot {
 impl Leaves {
     pub(super) fn new(run: &Run, links: &Links, lanes: &[Lane<'_>]) -> Leaves {
         let of = |lane: &Lane<'_>| OfLane {
-            process: lane.at,
-            around: around(run, links, lanes, lane.at),
-            states: vec![0; lane.spans().len()],
+            process: lane.process,
+            around: around(run, links, lanes, lane.process),
+            states: vec![0; lane.spans.len()],
         };
         let lanes = lanes.iter().map(of).collect();
         let (slots, free, begins) = (Vec::new(), Vec::new(), BinaryHeap::new());
@@ -157,7 +157,7 @@ impl Leaves {
 fn around(run: &Run, links: &Links, lanes: &[Lane<'_>], process: usize) -> Option<InLane> {
     let mut next = links.started_in[process];
     while let Some((at, row)) = next {
-        let lane = lanes.iter().position(|lane| lane.at == at);
+        let lane = lanes.iter().position(|lane| lane.process == at);
         if let Some(lane) = lane.filter(|&lane| lanes[lane].is_counted(row)) {
             return Some((lane, row));
         }
