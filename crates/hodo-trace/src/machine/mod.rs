@@ -4,6 +4,7 @@
 //! host's first process), so that a scope's start and end can be looked up among them.
 
 mod boot;
+mod document;
 mod energy;
 mod linked;
 mod live;

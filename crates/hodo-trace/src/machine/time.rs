@@ -38,6 +38,12 @@ impl TimeRanges {
         TimeRanges(self.0.iter().map(cut).filter(|range| range.1 > range.0).collect())
     }
 
+    /// Whether a moment lies in one of them, or at its end.
+    pub fn contains(&self, moment: i64) -> bool {
+        let at = self.0.partition_point(|range| range.1 < moment);
+        self.0.get(at).is_some_and(|range| range.0 <= moment)
+    }
+
     /// They, in order.
     pub fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.0.iter().copied()

@@ -81,7 +81,7 @@ fn nested_scopes_of_one_thread() {
     run.finished(&r);
     // From second k to k + 1 there are 10 k watts.
     let readings: Vec<(f64, f64)> =
-        (1..=11).map(|k| f64::from(k)).map(|k| (k, 5.0 * k * (k - 1.0))).collect();
+        (1..=11).map(f64::from).map(|k| (k, 5.0 * k * (k - 1.0))).collect();
     counted(&run, &readings);
     let tree = tree_of(&run);
     near(energy(&tree, "root").self_j, 20.0 + 50.0 + 60.0 + 70.0);
