@@ -5,6 +5,8 @@ mod clock;
 mod crash;
 mod damage;
 mod follow;
+mod energy;
+mod energy_oracle;
 mod gpu;
 mod gpu_by_time;
 mod gpu_lost;
