@@ -23,6 +23,8 @@ use marks::Marks;
 use paths::{PathId, Paths, ROOT};
 use process::Followed;
 use resolve::Batch;
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tail::Taken;
 
@@ -33,8 +35,10 @@ pub struct Follow {
     /// What `run.json` says.
     pub info: RunInfo,
     processes: Vec<Followed>,
+    /// Names of the process folders that were met.
+    known: HashSet<OsString>,
     /// Processes of other hosts, whose clocks and memory are out of reach.
-    elsewhere: Vec<PathBuf>,
+    elsewhere: usize,
     host: String,
     paths: Paths,
     kernels: Kernels,
@@ -68,7 +72,8 @@ impl Follow {
             folder: folder.to_owned(),
             info: RunInfo::default(),
             processes: Vec::new(),
-            elsewhere: Vec::new(),
+            known: HashSet::new(),
+            elsewhere: 0,
             host: host(),
             paths: Paths::new(),
             kernels: Kernels::default(),
@@ -101,18 +106,22 @@ impl Follow {
 
     /// Finds processes that came since the last look.
     fn meet(&mut self) {
-        for folder in read::process_folders(&self.folder) {
-            let known = self.processes.iter().any(|p| p.folder == folder)
-                || self.elsewhere.contains(&folder);
-            if known {
-                continue;
-            }
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        let mut new: Vec<PathBuf> = entries
+            .filter_map(|entry| entry.ok())
+            .filter(|entry| !self.known.contains(&entry.file_name()))
+            .map(|entry| entry.path())
+            .filter(|folder| read::is_process(folder))
+            .collect();
+        new.sort();
+        for folder in new {
+            self.known.extend(folder.file_name().map(ToOwned::to_owned));
             let info: crate::ProcessInfo =
                 read::json(&folder.join("process.json")).unwrap_or_default();
             if info.host.is_empty() || info.host == self.host {
                 self.processes.push(Followed::new(&folder));
             } else {
-                self.elsewhere.push(folder);
+                self.elsewhere += 1;
             }
         }
     }
@@ -151,6 +160,9 @@ impl Follow {
         }
         for mark in &marks {
             self.marks.add(mark, process);
+        }
+        if is_over {
+            self.processes[at].wind_up();
         }
     }
 

@@ -163,7 +163,7 @@ impl Follow {
             app: self.info.app.clone(),
             id: self.info.id.clone(),
             start_ns: self.info.start_ns,
-            elsewhere: self.elsewhere.len(),
+            elsewhere: self.elsewhere,
             window_ns: moments.window_ns,
             skipped_bytes: self.total.skipped,
             damaged_frames: self.total.damaged,

@@ -135,6 +135,15 @@ impl Followed {
         };
     }
 
+    /// Gives up what only further looks would need: a long run has many processes that ended.
+    pub(super) fn wind_up(&mut self) {
+        self.heard = Heard { gpu: self.heard.gpu.take(), ..Heard::default() };
+        self.resolver = Resolver::default();
+        self.catalog = Growing::new(PathBuf::new());
+        self.spool = Numbered::new(&self.folder, SPOOL);
+        self.gpu = Numbered::new(&self.folder, GPU);
+    }
+
     /// A moment of this process on the host's clock; 0 while its own is not calibrated.
     pub(super) fn moment_ns(&self, ticks: u64) -> u64 {
         self.clock.monotonic_ns(ticks).map_or(0, |ns| ns.max(0) as u64)

@@ -67,7 +67,8 @@ pub(crate) fn process_folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn is_process(folder: &Path) -> bool {
+/// Whether a folder of a run is that of a process.
+pub(crate) fn is_process(folder: &Path) -> bool {
     let named = folder.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with('p'));
     let files = ["process.json", files::CATALOG, "arena"];
     named

@@ -25,6 +25,7 @@ fn now_ns() -> u64 {
 fn records(begin: u64) -> Records {
     let anchor = |at| Anchor { ticks: at, monotonic_ns: at, wall_ns: 1000 * SECOND + at };
     let mut records = Records::new(1);
+    records.host = "";
     records.anchors = vec![anchor(begin), anchor(begin + SECOND)];
     records
 }
@@ -217,6 +218,18 @@ fn files_that_follow_one_another_are_read_each_once() {
         assert_eq!(follow.look().closed, 0);
         assert_eq!(scope(&follow.now(), "step").closed, 30);
     });
+}
+
+#[test]
+fn processes_of_other_hosts_are_counted_and_left_alone() {
+    let run = TestRun::new();
+    let mut r = records(now_ns() - SECOND);
+    r.host = "another";
+    r.scope(1, SpanId::NONE, "step", 10, 20);
+    run.finished(&r);
+    let mut follow = Follow::new(run.path()).expect("a run");
+    assert_eq!(follow.look().closed, 0);
+    assert_eq!((follow.now().elsewhere, follow.now().processes.len()), (1, 0));
 }
 
 #[test]

@@ -4,9 +4,9 @@
 mod clock;
 mod crash;
 mod damage;
-mod follow;
 mod energy;
 mod energy_oracle;
+mod follow;
 mod gpu;
 mod gpu_by_time;
 mod gpu_lost;

@@ -30,7 +30,7 @@ pub fn lines(model: &Model, width: usize) -> Vec<Line> {
 
 /// Wider screens look further back.
 fn spark_cells(width: usize) -> usize {
-    (width / 5).saturating_sub(6).clamp(8, 60)
+    (width / 5).saturating_sub(8).clamp(8, 60)
 }
 
 /// What the SMs did tells more than whether any kernel was there, so the latter goes first.
@@ -45,7 +45,7 @@ fn columns(has_sm: bool) -> Vec<Column> {
         Column::number("tensor", 3).least(4),
         Column::number("DRAM", 4).least(4),
         Column::number("occup.", 11).least(4),
-        Column::number("memory", 1).least(13),
+        Column::number("memory", 1).least(12),
         Column::number("power", 1).least(9),
         Column::number("temp", 5).least(5),
         Column::number("SM clock", 6).least(8),
@@ -53,7 +53,7 @@ fn columns(has_sm: bool) -> Vec<Column> {
         Column::number("PCIe out/in", 12),
         Column::number("NVLink out/in", 13),
         Column::number("fan", 15),
-        Column::text("held down by", 2),
+        Column::text("held by", 2),
         Column::text("errors", 1),
     ]
 }

@@ -166,6 +166,15 @@ impl Host<'_> {
             two.iter().filter_map(|(metric, _)| history.value(source, metric)).sum()
         };
         let mut sources: Vec<&Source> = history.sources().filter(is_one).collect();
+        let has_worked = |source: &Source| {
+            let worked = |metric: &Metric| history.last(source, metric, usize::MAX);
+            two.iter().any(|(metric, _)| worked(metric).iter().flatten().any(|&rate| rate > 0.0))
+        };
+        if sources.iter().any(|source| has_worked(source)) {
+            sources.retain(|source| has_worked(source));
+        } else {
+            sources.truncate(1);
+        }
         // Those that do nothing stay in the order of their names, so that lines stand still.
         sources.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
         sources.truncate(if self.width < 100 { 1 } else { MOST_LINES });

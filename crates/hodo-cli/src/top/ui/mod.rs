@@ -74,13 +74,13 @@ fn machine_lines(model: &Model, width: usize, cores: bool) -> Vec<Line> {
 fn title(model: &Model, view: &View) -> Line {
     let mut line = vec![(STRONG, "hodo top  ".to_owned())];
     line.push((PLAIN, format!("{}  ", text::safe(&model.host))));
+    if view.paused {
+        line.push((HOT, "held still (space)  ".to_owned()));
+    }
     line.push((DIM, format!("{} UTC", number::when(model.wall_ns))));
     if let Mode::Replay { at_ns, of_ns, speed } = model.mode {
         let [at, of] = [at_ns, of_ns].map(|ns| number::duration(ns as f64));
         line.push((WARM, format!("  replay: {at} of {of}, {} x", number::digits(speed))));
-    }
-    if view.paused {
-        line.push((HOT, "  held still (space)".to_owned()));
     }
     line
 }
@@ -196,7 +196,7 @@ fn help(area: Rect, canvas: &mut Canvas<'_>) {
         let pad = " ".repeat(inside.saturating_sub(text::width(&words)));
         canvas.line(frame, row, &vec![(PLAIN, format!("│ {words}{pad} │"))]);
     }
-    canvas.line(frame, height - 1, &vec![(PLAIN, format!("└{across}┘"))]);
+    canvas.line(frame, height.saturating_sub(1), &vec![(PLAIN, format!("└{across}┘"))]);
 }
 
 /// `71.2 of 141 GiB`, both in the unit of the second.
@@ -216,4 +216,32 @@ fn of_bytes(used: f64, total: f64) -> String {
 /// Bytes a second.
 fn rate(bytes: f64) -> String {
     format!("{}/s", number::bytes(bytes.max(0.0) as u64))
+}
+
+/// Everything as plain text, nothing cut at the bottom: for a pipe.
+pub fn page(model: &Model, width: usize) -> String {
+    let mut lines = vec![title(model, &View::default())];
+    lines.extend(machine_lines(model, width, true));
+    match &model.run {
+        None => {
+            lines.extend(text::wrap(&model.no_run, width).into_iter().map(|w| vec![(PLAIN, w)]))
+        }
+        Some(run) => {
+            lines.push(Line::new());
+            lines.push(scopes::header(run, model.wall_ns, model.runs));
+            lines.extend(scopes::lines(Pane::Scopes, run, Default::default(), width));
+            for (pane, rows) in [
+                (Pane::Slowest, run.slowest.len()),
+                (Pane::Kernels, run.kernels.len()),
+                (Pane::Marks, run.marks.len()),
+            ] {
+                if rows > 0 {
+                    lines.push(Line::new());
+                    lines.extend(scopes::lines(pane, run, Default::default(), width));
+                }
+            }
+        }
+    }
+    let line = |line: Line| line.into_iter().map(|(_, piece)| piece).collect::<String>();
+    lines.into_iter().map(|l| line(l).trim_end().to_owned() + "\n").collect()
 }

@@ -249,7 +249,9 @@ fn a_long_tree_says_how_much_is_below_and_scrolls_to_its_end() {
 #[test]
 fn the_smallest_screens_break_nothing() {
     let model = Model { run: Some(training()), ..machine(8) };
-    for (width, height) in [(1, 1), (5, 3), (20, 5), (40, 10), (300, 8), (80, 200)] {
+    for (width, height) in
+        [(0, 0), (9, 0), (0, 9), (1, 1), (5, 3), (20, 5), (40, 10), (300, 8), (80, 200)]
+    {
         let mut view = View { help: true, ..View::default() };
         screen(&model, &mut view, width, height);
     }
