@@ -120,7 +120,7 @@ inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
 
 // Out of line: a scope's place in the program then holds the opening and a call. The parts of the
 // scope by themselves: as one they would go through the stack.
-[[gnu::noinline]] inline void close_scope(hodo_slot* slot, std::uint64_t id,
+inline void close_scope(hodo_slot* slot, std::uint64_t id,
                                           int exceptions) noexcept {
   hodo_thread* const thread = own.inlined;
   if (rarely(exceptions_in_flight() > exceptions)) return close_by_call({slot, id}, true);
