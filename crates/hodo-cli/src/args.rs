@@ -28,7 +28,16 @@ Examples:
   hodo report --name batch --sort self
   hodo report --where variant=beam --where 'index>=10'
   hodo report --kernels                  every GPU kernel by name, and the scopes that launched it
+  hodo report --price 0.30 --currency EUR    what the GPU's energy cost, by scope
   hodo report --json";
+
+const MACHINE_EXAMPLES: &str = "\
+Examples:
+  hodo machine                           what the machine did while the newest run was recorded
+  hodo machine --scope step/forward      the same while such a scope was open
+  hodo machine --from 10s --to 20s --csv
+  hodo machine --series gpu.power        every reading of it, as CSV
+  hodo machine --series 'gpu.*' --json";
 
 const LS_EXAMPLES: &str = "\
 Examples:
@@ -125,6 +134,9 @@ pub enum Verb {
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Show what the machine did over a run, a scope or a stretch of time: every series that was sampled, with its mean, least, most and last value.
+    #[command(after_help = MACHINE_EXAMPLES)]
+    Machine(MachineArgs),
     /// List the runs, newest first.
     #[command(after_help = LS_EXAMPLES)]
     Ls(LsArgs),
@@ -269,6 +281,14 @@ pub struct ReportArgs {
     #[arg(long)]
     pub samples: bool,
 
+    /// Price of a kilowatt hour: show what the energy of each scope cost, where a GPU was sampled.
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    pub price: Option<f64>,
+
+    /// What the price is in, shown behind amounts.
+    #[arg(long, value_name = "TEXT", requires = "price")]
+    pub currency: Option<String>,
+
     /// Only the processes of this rank.
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
@@ -315,6 +335,46 @@ pub enum SortBy {
     Name,
     /// When it first began, earliest first.
     Start,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "a price is a number such as 0.30".to_owned())
+}
+
+/// `hodo machine`.
+#[derive(Args, Debug)]
+pub struct MachineArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// Only while a scope of this path was open: names from the outermost scope, or the last of them, joined by /.
+    #[arg(long, value_name = "PATH")]
+    pub scope: Option<String>,
+
+    /// Only from this time after the run's start, with its unit (10s, 1.5ms).
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+
+    /// Only up to this time after the run's start.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+
+    /// Print the readings of this series instead, one by one: a metric's name, or a pattern with * and ?. CSV unless --json is given.
+    #[arg(long, value_name = "NAME")]
+    pub series: Option<String>,
+
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print comma-separated values instead of text.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+
+    /// Columns to use; the terminal's width if left out, and no limit in a pipe.
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
 }
 
 /// `hodo ls`.

@@ -8,6 +8,7 @@ mod docs;
 mod doctor;
 mod export;
 mod ls;
+mod machine;
 mod monitor;
 mod output;
 mod report;
@@ -32,6 +33,7 @@ fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),

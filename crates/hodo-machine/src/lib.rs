@@ -6,6 +6,7 @@
 
 pub mod gpu;
 pub mod host;
+mod in_process;
 mod json;
 mod processes;
 mod procfile;
@@ -17,6 +18,7 @@ mod table;
 mod tier;
 
 pub use hodo_record::binding::parse_bytes;
+pub use in_process::install;
 pub use processes::Roots;
 pub use sampler::{Cost, MIN_INTERVAL, Newest, Parts, Row, Sampler, readers};
 pub use sampling::{Sampling, Settings};

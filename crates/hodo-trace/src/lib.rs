@@ -52,8 +52,9 @@ pub use gpu::{
 };
 pub use last::{Last, parse_duration_ns};
 pub use machine::{
-    Absent, Machine, MachineGpu, MachineSeries, MachineState, Measures, SamplerCost, SeriesMissing,
-    SeriesStats, Throttle, TimeRanges,
+    Absent, EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, Machine, MachineGpu,
+    MachineSeries, MachineState, Measures, NodeEnergy, SamplerCost, SeriesMissing, SeriesStats,
+    Throttle, TimeRanges, money,
 };
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,

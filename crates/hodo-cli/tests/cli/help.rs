@@ -7,8 +7,19 @@ use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 10] =
-    ["run", "report", "ls", "top", "monitor", "export", "verify", "doctor", "demo", "completions"];
+const VERBS: [&str; 11] = [
+    "run",
+    "report",
+    "machine",
+    "ls",
+    "top",
+    "monitor",
+    "export",
+    "verify",
+    "doctor",
+    "demo",
+    "completions",
+];
 
 /// The example commands of a help text, without the words that explain them.
 fn examples(help: &str) -> Vec<String> {

@@ -14,9 +14,8 @@ mod xid;
 
 pub use visible::Visible;
 
-use crate::{Absent, Reader, Readers, Table, Tier};
+use crate::{Absent, Reader};
 use device::Gpu;
-use hodo_record::binding::Object;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 use std::ffi::{OsStr, OsString};
@@ -24,30 +23,6 @@ use std::ffi::{OsStr, OsString};
 /// Names another library than the system's, for tests.
 const LIBRARY: &str = "HODO_NVML";
 const SYSTEM_LIBRARY: &str = "libnvidia-ml.so.1";
-
-/// Readers of the GPUs of `visible`; where there are none, one that tells why.
-pub fn readers(visible: &Visible) -> Readers {
-    match Gpus::open(visible) {
-        Ok(gpus) => vec![
-            (Tier::Fast, gpus.quick()),
-            (Tier::Brisk, gpus.performance()),
-            (Tier::Medium, gpus.steady()),
-            (Tier::Slow, gpus.slow()),
-        ],
-        Err(absent) => vec![(Tier::Slow, Box::new(Without(absent)))],
-    }
-}
-
-/// Tells why there is no GPU to read.
-struct Without(Absent);
-
-impl Reader for Without {
-    fn read(&mut self, _: &mut Table) {}
-
-    fn absent(&self) -> Vec<Absent> {
-        vec![self.0.clone()]
-    }
-}
 
 /// The GPUs to be read.
 #[derive(Debug)]
@@ -118,22 +93,12 @@ impl Gpus {
 
     /// Energy, temperatures, limits, why clocks are held down.
     pub fn steady(&self) -> Box<dyn Reader> {
-        Box::new(steady::Steady::new(self.devices(), self.json()))
+        Box::new(steady::Steady::new(self.devices()))
     }
 
     /// What takes milliseconds: processes, PCIe, NVLink, errors, fans.
     pub fn slow(&self) -> Box<dyn Reader> {
         Box::new(slow::Slow::new(self.nvml, self.devices()))
-    }
-
-    /// The GPUs as the sampler's state tells them.
-    fn json(&self) -> String {
-        let card = |card: &Card| {
-            let object =
-                Object::default().text("uuid", &card.uuid).number("index", card.index.into());
-            object.text("name", &card.name).text("driver", &self.driver).finish().trim().to_owned()
-        };
-        format!("[{}]", self.cards.iter().map(card).collect::<Vec<_>>().join(", "))
     }
 
     fn devices(&self) -> Vec<Gpu> {

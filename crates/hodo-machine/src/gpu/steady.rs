@@ -12,22 +12,18 @@ use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_MEMORY_TEMP;
 /// NVML counts energy in millijoules, and tells power in milliwatts.
 const MILLI: f64 = 1e-3;
 
-/// Reads what changes slowly, and tells what does not change at all.
-pub(super) struct Steady {
-    gpus: Vec<Gpu>,
-    told: String,
-}
+/// Reads what changes slowly.
+pub(super) struct Steady(Vec<Gpu>);
 
 impl Steady {
-    /// `told` is what the state says of the GPUs, a list in JSON.
-    pub(super) fn new(gpus: Vec<Gpu>, told: String) -> Steady {
-        Steady { gpus, told }
+    pub(super) fn new(gpus: Vec<Gpu>) -> Steady {
+        Steady(gpus)
     }
 }
 
 impl Reader for Steady {
     fn read(&mut self, table: &mut Table) {
-        for gpu in &mut self.gpus {
+        for gpu in &mut self.0 {
             let core = gpu.device.temperature(TemperatureSensor::Gpu).map(f64::from);
             let [memory] = gpu.fields([NVML_FI_DEV_MEMORY_TEMP]);
             let limit = gpu.device.enforced_power_limit().map(|mw| f64::from(mw) * MILLI);
@@ -42,10 +38,6 @@ impl Reader for Steady {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        self.gpus.iter().flat_map(Gpu::absent).collect()
-    }
-
-    fn told(&self) -> Option<(&'static str, String)> {
-        Some(("gpus", self.told.clone()))
+        self.0.iter().flat_map(Gpu::absent).collect()
     }
 }

@@ -1,12 +1,13 @@
 //! The schedule: which readers are due, what they read, and what that costs.
 
 mod cost;
+mod gpus;
 mod group;
 
 pub use cost::Cost;
 pub use group::Row;
 
-use crate::gpu::{self, Visible};
+use crate::gpu::Visible;
 use crate::host::{self, Root};
 use crate::processes::{Processes, Roots};
 use crate::table::Absent;
@@ -24,7 +25,7 @@ pub const MIN_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Parts {
     /// The processes that are summed up.
     pub processes: Roots,
-    /// Which GPUs are read; none of them without it.
+    /// The GPUs that are read; none for no word of GPUs at all.
     pub gpus: Option<Visible>,
 }
 
@@ -33,9 +34,7 @@ pub fn readers(parts: &Parts) -> Readers {
     let root = Root::default();
     let mut readers = host::readers(&root);
     readers.push((Tier::Medium, Box::new(Processes::new(&root, parts.processes.clone()))));
-    if let Some(visible) = &parts.gpus {
-        readers.extend(gpu::readers(visible));
-    }
+    readers.extend(parts.gpus.iter().flat_map(gpus::readers));
     readers
 }
 

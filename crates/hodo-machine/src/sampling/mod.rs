@@ -15,6 +15,7 @@ use hodo_record::binding::{Scopes, with_all_blocked};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The thread's stack: files and a driver's calls, nothing deep.
@@ -115,6 +116,7 @@ struct Control {
     order: Order,
     is_running: bool,
     is_finished: bool,
+    thread: Option<JoinHandle<()>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -142,6 +144,7 @@ impl Sampling {
                 order: Order::GoOn,
                 is_running: false,
                 is_finished: false,
+                thread: None,
             }),
             changed: Condvar::new(),
             ended: Condvar::new(),
@@ -198,7 +201,10 @@ impl Sampling {
         let thread =
             std::thread::Builder::new().name("hodo-telemetry".into()).stack_size(STACK_BYTES);
         match with_all_blocked(|| thread.spawn(move || shared.run())) {
-            Ok(_) => control.is_running = true,
+            Ok(thread) => {
+                control.is_running = true;
+                control.thread = Some(thread);
+            }
             Err(error) => {
                 let why = format!("cannot start the sampler's thread: {error}");
                 lock(&self.shared.status).standing = Standing::Failed(why);
@@ -241,6 +247,10 @@ impl Sampling {
             control = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         control.is_finished |= order == Order::Finish;
+        // One that has ended is gone for whoever counts threads; one that hangs is left alone.
+        let thread = control.thread.take().filter(|_| !control.is_running);
+        drop(control);
+        thread.into_iter().for_each(|thread| drop(thread.join()));
     }
 }
 

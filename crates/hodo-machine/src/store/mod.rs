@@ -8,7 +8,7 @@ mod live;
 mod lock;
 mod pending;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use lock::Holder;
 

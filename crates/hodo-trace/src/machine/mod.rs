@@ -4,6 +4,8 @@
 //! host's first process), so that a scope's start and end can be looked up among them.
 
 mod boot;
+mod document;
+mod energy;
 mod linked;
 mod live;
 mod missing;
@@ -16,6 +18,10 @@ mod throttle;
 mod time;
 mod weights;
 
+pub(crate) use energy::Attribution as EnergyAttribution;
+pub use energy::{
+    EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, NodeEnergy, money,
+};
 pub use missing::SeriesMissing;
 pub(crate) use read::machine_folders;
 pub use series::MachineSeries;
@@ -24,6 +30,7 @@ pub use stats::{Measures, SeriesStats};
 pub use throttle::Throttle;
 pub use time::TimeRanges;
 
+use crate::clock::Axis;
 use crate::{Damage, Process};
 use boot::Boot;
 use hodo_format::machine::Source;
@@ -98,7 +105,12 @@ impl Machine {
     /// The moment that `process` calls `ticks`, on the axis of these readings; none when its clock
     /// is not calibrated.
     pub fn moment(&self, process: &Process, ticks: u64) -> Option<i64> {
-        Some(process.clock.monotonic_ns(ticks)?.saturating_add(self.offset_ns))
+        self.axis(process).map(|axis| axis.at(ticks))
+    }
+
+    /// The same for many moments of one process.
+    pub(crate) fn axis(&self, process: &Process) -> Option<Axis> {
+        process.clock.axis(self.offset_ns)
     }
 }
 

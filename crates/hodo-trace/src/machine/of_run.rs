@@ -59,12 +59,11 @@ impl Run {
         }
         let mut times = Vec::new();
         for (at, process) in self.processes_on(machine) {
+            let Some(axis) = machine.axis(process) else { continue };
             let spans = &process.spans;
             let of_path = |row: &u32| wanted[paths.of[at][*row as usize] as usize];
-            for row in spans.rows().filter(of_path) {
-                let from = machine.moment(process, spans.start(row));
-                times.extend(from.zip(machine.moment(process, spans.end(row))));
-            }
+            let rows = spans.rows().filter(of_path);
+            times.extend(rows.map(|row| (axis.at(spans.start(row)), axis.at(spans.end(row)))));
         }
         Some(TimeRanges::union(times))
     }

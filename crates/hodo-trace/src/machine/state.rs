@@ -131,8 +131,12 @@ impl MachineState {
 
     /// Blocks of readings that were removed to stay under the size cap.
     pub fn removed_blocks(&self) -> u64 {
-        let nested = self.0["removed"]["removed_blocks"].as_u64();
-        nested.or(self.0["removed"]["blocks"].as_u64()).unwrap_or(0)
+        self.0["removed_blocks"].as_u64().unwrap_or(0)
+    }
+
+    /// Rows of readings that could not be written.
+    pub fn lost_rows(&self) -> u64 {
+        self.0["lost_rows"].as_u64().unwrap_or(0)
     }
 
     fn list(&self, key: &str) -> &[Value] {

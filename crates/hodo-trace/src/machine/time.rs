@@ -38,6 +38,12 @@ impl TimeRanges {
         TimeRanges(self.0.iter().map(cut).filter(|range| range.1 > range.0).collect())
     }
 
+    /// Whether a moment lies in one of them, or at its end.
+    pub fn contains(&self, moment: i64) -> bool {
+        let at = self.0.partition_point(|range| range.1 < moment);
+        self.0.get(at).is_some_and(|range| range.0 <= moment)
+    }
+
     /// They, in order.
     pub fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.0.iter().copied()
@@ -51,6 +57,19 @@ impl TimeRanges {
     /// Nanoseconds in them.
     pub fn length_ns(&self) -> u64 {
         self.iter().map(|(from, to)| to.abs_diff(from)).sum()
+    }
+
+    /// Nanoseconds from one moment to another that are in none of them.
+    pub(crate) fn missing_ns(&self, from: i64, to: i64) -> u64 {
+        let (from, to) = (from, to.max(from));
+        let at = match self.0.as_slice() {
+            [only] if only.0 <= from && to <= only.1 => return 0,
+            [_] => 0,
+            all => all.partition_point(|range| range.1 <= from),
+        };
+        let inside = self.0[at..].iter().take_while(|range| range.0 < to);
+        let covered = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
+        to.abs_diff(from) - inside.map(|range| covered(range).unsigned_abs()).sum::<u64>()
     }
 
     /// Where the first begins and the last ends.
@@ -78,6 +97,8 @@ mod tests {
                 prop_assert_eq!(inside(&part.0), inside(&all) && (from..from + len).contains(&t));
             }
             prop_assert!(union.0.is_sorted_by(|a, b| a.1 < b.0), "{:?}", union);
+            let missing = (from..from + len).filter(|t| !all.iter().any(|r| r.0 <= *t && *t < r.1)).count();
+            prop_assert_eq!(union.missing_ns(from, from + len), missing as u64);
             prop_assert_eq!(union.length_ns(), (0..80).filter(|t| all.iter().any(|r| r.0 <= *t && *t < r.1)).count() as u64);
         }
     }

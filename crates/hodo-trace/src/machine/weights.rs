@@ -61,8 +61,7 @@ impl Weights {
                 first += 1;
             }
         }
-        let longest_ns = usual_ns(times).saturating_mul(GAP).max(SHORTEST_GAP_NS);
-        Weights { between, inside, longest_ns }
+        Weights { between, inside, longest_ns: longest_ns(times) }
     }
 
     /// What lies between two readings, one before the other.
@@ -80,8 +79,13 @@ impl Weights {
     }
 }
 
+/// Readings of a gauge further apart than this say nothing of the time between them.
+pub(super) fn longest_ns(times: &[i64]) -> i64 {
+    usual_ns(times).saturating_mul(GAP).max(SHORTEST_GAP_NS)
+}
+
 /// The median distance between two readings; 0 when there are not two.
-pub(crate) fn usual_ns(times: &[i64]) -> i64 {
+pub(super) fn usual_ns(times: &[i64]) -> i64 {
     let mut apart: Vec<i64> = times.windows(2).map(|two| two[1] - two[0]).collect();
     if apart.is_empty() {
         return 0;

@@ -4,6 +4,8 @@
 mod clock;
 mod crash;
 mod damage;
+mod energy;
+mod energy_oracle;
 mod follow;
 mod gpu;
 mod gpu_by_time;
