@@ -111,6 +111,8 @@ impl Standing {
 
 /// Why nothing is captured, as files and views name it.
 pub mod missing {
+    /// The machine has no GPU, or no driver for it.
+    pub const NO_GPU: &str = "no_gpu";
     /// The program did not use CUDA.
     pub const NO_CUDA: &str = "no_cuda";
     /// CUPTI was not found, or cannot be opened.

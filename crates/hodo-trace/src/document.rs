@@ -133,6 +133,7 @@ fn gpu(process: &Process) -> Value {
         "library": state.and_then(GpuState::library),
         "version": state.and_then(GpuState::version),
         "driver": state.and_then(GpuState::driver),
+        "late": state.is_some_and(GpuState::is_late),
         "devices": state.map(GpuState::devices).unwrap_or_default(),
         "counts": state.map(GpuState::counts),
         "launched": gpu.launched(process.state),

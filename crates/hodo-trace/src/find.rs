@@ -80,7 +80,7 @@ fn newest(dir: &Path) -> Result<PathBuf, TraceError> {
     newest.ok_or_else(|| TraceError::NoRuns { dir: dir.to_owned() })
 }
 
-fn folders(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut folders: Vec<PathBuf> =
         entries.filter_map(|e| Some(e.ok()?.path())).filter(|path| is_run(path)).collect();

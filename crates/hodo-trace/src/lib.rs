@@ -22,6 +22,7 @@ mod ends;
 mod error;
 mod filter;
 mod find;
+mod follow;
 mod gpu;
 mod index;
 mod last;
@@ -43,6 +44,7 @@ pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;
+pub use follow::{Follow, Look, Now, NowKernel, NowMark, NowProcess, NowScope, NowSlow};
 pub use gpu::{
     CopySum, Gpu, GpuBySpan, GpuCounts, GpuDevice, GpuGap, GpuLaunched, GpuMissing, GpuState,
     GpuTotals, GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum,

@@ -97,7 +97,19 @@ fn gpu(view: &View<'_>) -> Vec<Note> {
         }
     };
     let lost = lost.into_iter().filter_map(note(HOT, "✗"));
-    lost.chain(odd.into_iter().filter_map(note(WARM, "!"))).chain(gaps(view)).collect()
+    lost.chain(odd.into_iter().filter_map(note(WARM, "!")))
+        .chain(late(view))
+        .chain(gaps(view))
+        .collect()
+}
+
+/// Captures that began when CUDA was running already.
+fn late(view: &View<'_>) -> Option<Note> {
+    let is_late = |p: &&Process| p.gpu.state.as_ref().is_some_and(|state| state.is_late());
+    let n = view.run.processes.iter().filter(is_late).count() as u64;
+    let what = "GPU: captured only from when recording began, CUDA was running by then: earlier work is not known, \
+                nor what scope captured earlier graphs";
+    (n > 0).then(|| (WARM, "!", what.into()))
 }
 
 /// Readings of the machine that are not there.

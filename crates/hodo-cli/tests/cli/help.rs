@@ -2,12 +2,24 @@
 
 use crate::made;
 use crate::program::{ID, hodo, stdout};
+use crate::readings;
 use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 9] =
-    ["run", "report", "machine", "ls", "export", "verify", "doctor", "demo", "completions"];
+const VERBS: [&str; 11] = [
+    "run",
+    "report",
+    "machine",
+    "ls",
+    "top",
+    "monitor",
+    "export",
+    "verify",
+    "doctor",
+    "demo",
+    "completions",
+];
 
 /// The example commands of a help text, without the words that explain them.
 fn examples(help: &str) -> Vec<String> {
@@ -47,9 +59,9 @@ fn every_example_runs() {
     let dir = made::Folder::new();
     stand_ins(dir.path());
     let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
-    crate::made_machine::sample(&run, 200);
+    readings::write_into(&run, 1, 5);
     let mut all = examples(&stdout(dir.path(), &["--help"]));
-    assert_eq!(all.len(), 6);
+    assert_eq!(all.len(), 7);
     for verb in VERBS {
         let found = examples(&stdout(dir.path(), &[verb, "--help"]));
         assert!(!found.is_empty(), "{verb}");

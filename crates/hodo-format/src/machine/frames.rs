@@ -72,6 +72,20 @@ fn text(cursor: &mut Cursor<'_>) -> Option<String> {
 /// Appends a READINGS frame and answers `true`; readings whose parts do not fit together, or of
 /// more values than a frame may hold, make none.
 pub fn readings_frame(sequence: u64, readings: &Readings, out: &mut Vec<u8>) -> bool {
+    put_readings(sequence, readings, &mut Compressor::new(ZSTD_LEVEL), out)
+}
+
+/// As [`readings_frame`], not compressed: for the one row that goes into the live file.
+pub fn row_frame(sequence: u64, readings: &Readings, out: &mut Vec<u8>) -> bool {
+    put_readings(sequence, readings, &mut Compressor::none(), out)
+}
+
+fn put_readings(
+    sequence: u64,
+    readings: &Readings,
+    compressor: &mut Compressor,
+    out: &mut Vec<u8>,
+) -> bool {
     let rows = readings.times.len();
     if readings.values.len() != readings.series.len() * rows || readings.values.len() > MAX_VALUES {
         return false;
@@ -86,8 +100,7 @@ pub fn readings_frame(sequence: u64, readings: &Readings, out: &mut Vec<u8>) -> 
         deltas(of_series.iter().flatten().map(|&value| value as u64), values);
     }
     let label = Label { kind: frame_kind::READINGS, sequence, records: rows as u32 };
-    let mut compressor = Compressor::new(ZSTD_LEVEL);
-    Layout::default().append(label, &columns, &[1, 2], &mut compressor, out);
+    Layout::default().append(label, &columns, &[1, 2], compressor, out);
     true
 }
 

@@ -60,7 +60,7 @@ metrics! {
     GPU_XIDS "gpu.xids" "" Counter 0 "Xid errors that came while sampling.";
     GPU_FAN "gpu.fan" "1" Gauge -2 "Speed of the fan as a share of its most.";
     GPU_PROCESS_MEMORY "gpu.process.memory" "By" Gauge 0 "Device memory a process holds.";
-    CPU_TIME "cpu.time" "s" Counter -3 "Time the processor worked: all but idle and waiting for a disk. Of the host: the sum of all cores.";
+    CPU_TIME "cpu.time" "s" Counter -3 "Time the processor worked: not idle, not waiting for a disk, not stolen. Of the host: the sum of all cores.";
     CPU_STOLEN "cpu.stolen" "s" Counter -3 "Time a hypervisor gave the processor to others.";
     CPU_CORES "cpu.cores" "" Gauge 0 "Processors that are online.";
     LOAD "load" "" Gauge -2 "Load average of the last minute.";
@@ -69,6 +69,10 @@ metrics! {
     MEMORY_CACHE "memory.cache" "By" Gauge 0 "Memory that caches files and can be had back.";
     SWAP_USED "swap.used" "By" Gauge 0 "Swap in use.";
     SWAP_TOTAL "swap.total" "By" Gauge 0 "Swap there is.";
+    CGROUP_MEMORY_USED "cgroup.memory.used" "By" Gauge 0 "Memory that the container or cgroup of the sampler holds, but for file cache that nobody uses.";
+    CGROUP_MEMORY_LIMIT "cgroup.memory.limit" "By" Gauge 0 "Memory that the container or cgroup of the sampler may hold; past it the kernel kills.";
+    CGROUP_CPU_LIMIT "cgroup.cpu.limit" "" Gauge -3 "Processors' worth of time that the container or cgroup of the sampler may use.";
+    CGROUP_CPU_THROTTLED "cgroup.cpu.throttled" "s" Counter -6 "Time in which the container or cgroup of the sampler was stopped for having used its share of processors.";
     PRESSURE_CPU "pressure.cpu" "s" Counter -6 "Time in which some task waited for a processor.";
     PRESSURE_MEMORY "pressure.memory" "s" Counter -6 "Time in which some task waited for memory.";
     PRESSURE_IO "pressure.io" "s" Counter -6 "Time in which some task waited for a disk.";

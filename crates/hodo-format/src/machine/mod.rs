@@ -11,7 +11,7 @@ mod source;
 mod throttle;
 
 pub(crate) use frames::{readings, series};
-pub use frames::{readings_frame, series_frame, state_frame};
+pub use frames::{readings_frame, row_frame, series_frame, state_frame};
 pub use metric::Metric;
 pub use source::Source;
 pub use throttle::throttle_reasons;

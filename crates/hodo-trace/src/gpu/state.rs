@@ -129,6 +129,11 @@ impl GpuState {
         self.text("tier")
     }
 
+    /// Whether CUDA was running when the capture began: what ran before is not known.
+    pub fn is_late(&self) -> bool {
+        self.0["late"].as_bool().unwrap_or(false)
+    }
+
     /// The CUPTI in use.
     pub fn library(&self) -> Option<&str> {
         self.text("library")

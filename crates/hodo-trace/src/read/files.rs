@@ -7,9 +7,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The catalog's file name.
-pub(super) const CATALOG: &str = "catalog.hodo";
-const SPOOL: &str = "spool-";
-const GPU: &str = "gpu-";
+pub(crate) const CATALOG: &str = "catalog.hodo";
+/// How the names of spool files begin.
+pub(crate) const SPOOL: &str = "spool-";
+/// How the names of GPU files begin.
+pub(crate) const GPU: &str = "gpu-";
 
 /// Spool files in order of their number.
 pub(super) fn spool_files(folder: &Path) -> Vec<PathBuf> {
@@ -23,6 +25,11 @@ pub(super) fn gpu_files(folder: &Path) -> Vec<PathBuf> {
 
 /// Files named `PREFIX000001.hodo`, in order of their number.
 pub(crate) fn numbered_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    numbered(folder, prefix).into_iter().map(|(_, path)| path).collect()
+}
+
+/// The same with their numbers.
+pub(crate) fn numbered(folder: &Path, prefix: &str) -> Vec<(u64, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<(u64, PathBuf)> = entries
         .filter_map(|entry| {
@@ -31,7 +38,7 @@ pub(crate) fn numbered_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
         })
         .collect();
     files.sort();
-    files.into_iter().map(|(_, path)| path).collect()
+    files
 }
 
 /// The number in `spool-000001.hodo` or `gpu-000001.hodo`.

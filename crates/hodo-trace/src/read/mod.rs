@@ -13,7 +13,8 @@ mod threads;
 use crate::machine::machine_folders;
 use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
 pub(crate) use brief::{Brief, brief};
-pub(crate) use files::{SpoolReader, numbered_files};
+pub(crate) use files::{CATALOG, GPU, SPOOL, SpoolReader, numbered, numbered_files};
+pub(crate) use live::{ArenaLook, Owner};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,8 @@ pub(crate) fn process_folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn is_process(folder: &Path) -> bool {
+/// Whether a folder of a run is that of a process.
+pub(crate) fn is_process(folder: &Path) -> bool {
     let named = folder.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with('p'));
     let files = ["process.json", files::CATALOG, "arena"];
     named
@@ -93,7 +95,7 @@ pub(crate) fn start_ns(folder: &Path) -> u64 {
     }
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 

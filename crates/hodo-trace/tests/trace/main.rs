@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod energy;
 mod energy_oracle;
+mod follow;
 mod gpu;
 mod gpu_by_time;
 mod gpu_lost;
