@@ -34,7 +34,7 @@ Examples:
 const MACHINE_EXAMPLES: &str = "\
 Examples:
   hodo machine                           what the machine did while the newest run was recorded
-  hodo machine --scope step/forward      the same while such a scope was open
+  hodo machine --scope batch/forward     the same while such a scope was open
   hodo machine --from 10s --to 20s --csv
   hodo machine --series gpu.power        every reading of it, as CSV
   hodo machine --series 'gpu.*' --json";

@@ -34,6 +34,7 @@ pub fn about(measures: &Measures<'_>) -> String {
     let by = match (&machine.linked, state.and_then(|s| s.kind())) {
         (Some(run), _) => Some(format!("by hodo monitor in its run {}", text::safe(run))),
         (None, Some("monitor")) => Some("by hodo monitor".to_owned()),
+        (None, Some("in-process")) => Some("by the program".to_owned()),
         _ => None,
     };
     let sampled = [Some("sampled".to_owned()), every, by];
