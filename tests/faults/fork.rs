@@ -35,7 +35,8 @@ fn forks_while_the_machine_is_read_neither_hang_nor_duplicate() {
 fn assert_one_sampled(scratch: &Scratch) {
     let runs = std::fs::read_dir(scratch.runs()).unwrap().flatten();
     let folders = runs.flat_map(|run| std::fs::read_dir(run.path()).unwrap().flatten());
-    let is_machine = |f: &std::fs::DirEntry| f.file_name().to_string_lossy().starts_with("machine-");
+    let is_machine =
+        |f: &std::fs::DirEntry| f.file_name().to_string_lossy().starts_with("machine-");
     let machines: Vec<_> = folders.filter(is_machine).collect();
     assert_eq!(machines.len(), 1);
     let files = std::fs::read_dir(machines[0].path()).unwrap().flatten();

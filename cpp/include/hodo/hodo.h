@@ -19,7 +19,7 @@
 #define HODO_HEALTH_TEXT 512
 
 // Version of `hodo_thread` and `hodo_slot`: with another one only the functions may use them.
-#define HODO_LAYOUT 1
+#define HODO_LAYOUT 2
 
 // The scope has an index.
 #define HODO_FLAG_INDEX 1
@@ -190,6 +190,8 @@ typedef struct hodo_thread {
   uint64_t offset;
   // Ticks that one open and close cost.
   uint64_t scope_cost;
+  // Openings and closings that had no reading of the counter to themselves.
+  uint64_t shared_readings;
 } hodo_thread;
 
 // A value of an attribute or a mark; made by `hodo_int` and its like.

@@ -17,6 +17,7 @@ mod store;
 mod table;
 mod tier;
 
+pub use hodo_record::binding::parse_bytes;
 pub use in_process::install;
 pub use processes::Roots;
 pub use sampler::{Cost, MIN_INTERVAL, Newest, Parts, Row, Sampler, readers};

@@ -8,6 +8,7 @@ use crate::front::THREAD;
 pub use crate::attr::{JSON, Raw, TEXT};
 pub use crate::clock::{counter, nanoseconds};
 pub use crate::companion::{Companion, Recording, UNKNOWN, accompany};
+pub use crate::config::parse_bytes;
 pub use crate::context::{Entered, Suspended};
 pub use crate::control::warn;
 pub use crate::front::scope_id;

@@ -8,11 +8,13 @@
 mod frames;
 pub mod metric;
 mod source;
+mod throttle;
 
 pub(crate) use frames::{readings, series};
 pub use frames::{readings_frame, row_frame, series_frame, state_frame};
 pub use metric::Metric;
 pub use source::Source;
+pub use throttle::throttle_reasons;
 
 /// How the folder of a host begins; its name and the start of its boot id follow.
 pub const FOLDER_PREFIX: &str = "machine-";

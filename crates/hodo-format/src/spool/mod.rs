@@ -12,6 +12,7 @@ mod header;
 mod names;
 mod read;
 mod rows;
+mod tail;
 mod trail;
 pub(crate) mod varint;
 
@@ -22,6 +23,7 @@ pub use frames::{
 };
 pub use header::{FileHeader, FrameHeader, file_header};
 pub use read::{Damage, DamageKind, FileSummary, Place, SpoolError, read};
+pub use tail::Tail;
 
 use crate::arena::Anchor;
 use crate::gpu;

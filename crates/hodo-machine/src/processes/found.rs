@@ -13,28 +13,35 @@ const TRIES: u32 = 60;
 #[derive(Clone, Debug)]
 pub struct Roots {
     own: bool,
+    pid: Option<u32>,
     run: Option<PathBuf>,
 }
 
 impl Roots {
     /// None.
     pub fn none() -> Roots {
-        Roots { own: false, run: None }
+        Roots { own: false, pid: None, run: None }
     }
 
     /// This process.
     pub fn own() -> Roots {
-        Roots { own: true, run: None }
+        Roots { own: true, pid: None, run: None }
     }
 
     /// The processes of a run that live on this host.
     pub fn of_run(run: &Path) -> Roots {
-        Roots { own: false, run: Some(run.into()) }
+        Roots { own: false, pid: None, run: Some(run.into()) }
     }
 
     /// And this process.
     pub fn and_own(mut self) -> Roots {
         self.own = true;
+        self
+    }
+
+    /// And another process, by its number.
+    pub fn and_pid(mut self, pid: u32) -> Roots {
+        self.pid = Some(pid);
         self
     }
 }
@@ -63,6 +70,7 @@ impl Found {
         if std::mem::take(&mut self.roots.own) {
             found.push((std::process::id(), None));
         }
+        found.extend(self.roots.pid.take().map(|pid| (pid, None)));
         self.list();
         let host = &self.host;
         self.waiting.retain_mut(|(folder, tries)| {

@@ -84,7 +84,7 @@ impl Group {
     /// Rounds are on time but for some jitter, so half of one decides.
     fn is_due(&self, now_ns: u64, between: bool) -> bool {
         let least = match between {
-            true => self.tier.at_least().as_nanos() as u64,
+            true => self.tier.at_least_at_an_edge().as_nanos() as u64,
             false => self.period_ns - self.interval_ns / 2,
         };
         !self.readers.is_empty() && self.read_at.is_none_or(|at| now_ns.saturating_sub(at) >= least)

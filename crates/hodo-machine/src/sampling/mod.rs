@@ -86,6 +86,7 @@ pub(crate) struct Shared {
     pub(crate) is_held: AtomicBool,
     status: Mutex<Status>,
     newest: Mutex<Vec<Newest>>,
+    told: Mutex<Vec<(&'static str, String)>>,
     keeper: Mutex<Option<Keeping>>,
     lock_descriptor: AtomicI32,
 }
@@ -151,6 +152,7 @@ impl Sampling {
             is_held: AtomicBool::new(false),
             status: Mutex::new(status),
             newest: Mutex::default(),
+            told: Mutex::default(),
             keeper: Mutex::new(Some(Keeping::ToOpen(Box::new(settings), open))),
             lock_descriptor: AtomicI32::new(NONE),
         };
@@ -167,6 +169,12 @@ impl Sampling {
     /// The newest value of every series; empty unless the settings ask for it.
     pub fn newest(&self) -> Vec<Newest> {
         lock(&self.shared.newest).clone()
+    }
+
+    /// What readers say of themselves, as [`Sampler::told`](crate::Sampler::told) gives it; empty
+    /// unless the settings ask for the newest values.
+    pub fn told(&self) -> Vec<(&'static str, String)> {
+        lock(&self.shared.told).clone()
     }
 
     /// Stops: what is left is written, in well under a tenth of a second. A reader that hangs is
@@ -318,6 +326,7 @@ impl Shared {
         *lock(&self.status) = keeper.status();
         if newest {
             *lock(&self.newest) = keeper.sampler().newest();
+            *lock(&self.told) = keeper.sampler().told();
         }
     }
 

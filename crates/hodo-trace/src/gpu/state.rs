@@ -227,7 +227,7 @@ mod tests {
     fn one_odd_field_costs_no_other() {
         let state = GpuState::parse(
             r#"{"level":"trace","tier":7,"kept":"many","dropped":3,
-                "devices":[{"device":1,"name":"H200"},{"name":"?"}],
+                "devices":[{"device":1,"name":"H200","uuid":"GPU-7"},{"name":"?"}],
                 "gaps":[{"start":50,"end":60,"why":"torch.profiler"},{"start":10},{}]}"#,
         )
         .expect("an object");
