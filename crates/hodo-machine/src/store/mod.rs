@@ -2,6 +2,8 @@
 
 mod files;
 mod fold;
+#[cfg(test)]
+mod full_disk;
 mod glance;
 mod growing;
 mod live;
