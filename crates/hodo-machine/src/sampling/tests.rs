@@ -77,6 +77,13 @@ fn this_machine_is_sampled_in_the_background() {
 }
 
 #[test]
+fn a_program_that_ends_at_once_has_readings() {
+    let run = tempfile::tempdir().unwrap();
+    Sampling::start_with(settings(run.path(), 1000), Box::new(counting)).stop();
+    assert!(!fast_values(run.path()).is_empty());
+}
+
+#[test]
 fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     struct Hangs(mpsc::Sender<()>, mpsc::Receiver<()>);
     impl Reader for Hangs {
@@ -95,8 +102,10 @@ fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     sampling.pause();
     sampling.resume();
     assert!(lock(&sampling.shared.control).is_running, "it still hangs, and nobody waits for it");
+    std::fs::remove_dir_all(folder(run.path())).unwrap();
     drop(release);
     until(|| !lock(&sampling.shared.control).is_running);
+    assert!(!folder(run.path()).exists(), "what comes too late is not written");
     sampling.resume();
     assert!(!lock(&sampling.shared.control).is_running, "what was stopped stays so");
 }
