@@ -60,6 +60,7 @@ fn every_example_runs() {
     stand_ins(dir.path());
     let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
     readings::write_into(&run, 1, 5);
+    crate::made_machine::sample(&run, 200);
     let mut all = examples(&stdout(dir.path(), &["--help"]));
     assert_eq!(all.len(), 7);
     for verb in VERBS {
