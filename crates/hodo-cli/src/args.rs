@@ -38,6 +38,12 @@ Examples:
   hodo export --to perfetto -o run.pftrace     open it at https://ui.perfetto.dev
   hodo export --to chrome > run.json";
 
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  hodo import trace.json.gz                    a trace of torch.profiler
+  hodo import rank0.json rank1.json --app train
+  hodo import .cirron --json";
+
 const VERIFY_EXAMPLES: &str = "\
 Examples:
   hodo verify
@@ -115,6 +121,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Make a run of what another tool recorded; every other verb then reads it.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
     /// Check that a run is whole: every record produced is stored or counted as lost.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
@@ -325,6 +334,22 @@ pub enum Format {
     Perfetto,
     /// Chrome trace JSON.
     Chrome,
+}
+
+/// `hodo import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// Files or folders of other tools, plain or gzipped, or tar archives of them; several become one run, as of several ranks. What each is follows from its content.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Name of the program in reports; the source's own, or the file's, if left out.
+    #[arg(long, value_name = "APP")]
+    pub app: Option<String>,
+
+    /// Print one JSON document instead of the run's id.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hodo verify`.

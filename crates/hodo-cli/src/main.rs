@@ -7,6 +7,7 @@ mod demonstrate;
 mod docs;
 mod doctor;
 mod export;
+mod import;
 mod ls;
 mod output;
 mod report;
@@ -32,6 +33,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
         Verb::Demo(args) => demonstrate::run(args, &cli.dir, cli.color),

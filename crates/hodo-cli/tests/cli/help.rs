@@ -6,8 +6,8 @@ use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 8] =
-    ["run", "report", "ls", "export", "verify", "doctor", "demo", "completions"];
+const VERBS: [&str; 9] =
+    ["run", "report", "ls", "export", "import", "verify", "doctor", "demo", "completions"];
 
 /// The example commands of a help text, without the words that explain them.
 fn examples(help: &str) -> Vec<String> {

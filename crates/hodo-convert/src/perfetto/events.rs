@@ -123,7 +123,7 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
                 self.own(Own::CpuMissing, AnnotationValue::Text(missing(why).to_owned()))
             }
         });
-        if span.process.is_timed() {
+        if span.process.has_overhead() {
             all.push(self.own(Own::Overhead, AnnotationValue::Uint(span.overhead_ns())));
         }
         for (own, holds) in [(Own::Failed, span.is_failed()), (Own::Open, span.is_open())] {

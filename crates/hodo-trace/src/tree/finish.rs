@@ -26,6 +26,8 @@ struct Finish {
     dropped: Dropped,
     gpu: Attribution,
     wall_ns: Option<u64>,
+    /// Whether any process says what recording took.
+    has_overhead: bool,
     /// First opening in or under each node.
     first: Vec<i64>,
     marks: BTreeMap<NodeId, Vec<MarkSeries>>,
@@ -41,7 +43,9 @@ pub(super) fn finish(run: &Run, mut paths: Paths, measured: Measured, kept: &[Se
     let spans = sums.iter().map(|s| s.count).sum();
     let untimed = sums.iter().map(|s| s.untimed).sum();
     let wall_ns = run.wall_ns();
-    let mut finish = Finish { paths, sums, durations, dropped, gpu, wall_ns, first, marks, tags };
+    let has_overhead = run.processes.iter().any(|process| process.has_overhead());
+    let mut finish =
+        Finish { paths, sums, durations, dropped, gpu, wall_ns, has_overhead, first, marks, tags };
     let marks_outside_scopes = finish.marks.remove(&ROOT).unwrap_or_default();
     let (schema, run, nodes) = (SCHEMA, run.info.id.clone(), finish.nodes());
     let gpu = finish.gpu.summary;
@@ -91,7 +95,7 @@ impl Finish {
         let (durations, bench) = (self.durations_of(id), self.bench(id));
         let gpu = self.gpu.node(id, self.sums[id as usize].count);
         let sum = &self.sums[id as usize];
-        let overhead = (sum.timed() > 0).then(|| marks::overhead(sum));
+        let overhead = (sum.timed() > 0 && self.has_overhead).then(|| marks::overhead(sum));
         Node {
             name: self.paths.name(id).to_owned(),
             parent,
@@ -108,7 +112,7 @@ impl Finish {
             durations,
             cpu: sum.cpu,
             gpu,
-            overhead_ns: sum.time(sum.overhead.total),
+            overhead_ns: sum.time(sum.overhead.total).filter(|_| self.has_overhead),
             threads: sum.threads,
             processes: sum.processes,
             bench,
