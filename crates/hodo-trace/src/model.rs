@@ -80,7 +80,7 @@ pub struct ProcessInfo {
     pub arena: Option<String>,
     /// The scope it was started in, if known.
     pub parent: Option<ParentLink>,
-    /// Another tool recorded it.
+    /// Another tool recorded it, which does not say what that took.
     pub imported: bool,
 }
 

@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Threads of a process that are kept apart; what further ones did counts to the last.
-const MOST_THREADS: u32 = 1 << 20;
+pub const MOST_THREADS: u32 = 1 << 20;
 /// Processes of a run that are kept apart.
 pub const MOST_PROCESSES: usize = 1 << 12;
 
@@ -42,12 +42,15 @@ pub struct Process {
     pub host: String,
     /// Nanoseconds since 1970 of the source's moment 0; none when it does not say.
     pub wall_offset_ns: Option<i64>,
+    /// Process and id of the scope it was started in.
+    pub parent: Option<(u64, u64)>,
     /// When it was over at the latest, for a source that does not say when it began.
     pub ended_by_ns: Option<i64>,
     /// What is known of the capture of GPU work, as in a STATE frame.
     pub gpu: serde_json::Map<String, serde_json::Value>,
     /// GPUs by number.
     pub devices: BTreeMap<u32, String>,
+    has_overhead: bool,
     threads: Vec<Thread>,
     by_os_tid: HashMap<u64, u32>,
     first: Option<u64>,
@@ -148,6 +151,11 @@ impl Builder {
         }
     }
 
+    /// Where files that wait may be.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Adds a process; its number is how others name it. Past the limit all are one.
     pub fn process(&mut self, mut process: Process) -> u32 {
         if self.processes.len() == MOST_PROCESSES {
@@ -224,6 +232,11 @@ impl Builder {
             flags |= flag::HAS_INDEX;
         }
         let (start, end) = (ticks(scope.start_ns), ticks(scope.end_ns));
+        if scope.overhead_ns.is_some()
+            && let Some(process) = self.process_mut(scope.process)
+        {
+            process.has_overhead = true;
+        }
         if let Some(id) = scope.id {
             self.numbered_id(scope.process, id);
         }
@@ -242,6 +255,7 @@ impl Builder {
             parent: scope.parent,
             index: scope.index.unwrap_or(0),
             cpu: scope.cpu_ns.unwrap_or(0).min(end.saturating_sub(start)),
+            overhead: scope.overhead_ns.unwrap_or(0),
             attrs,
         })
     }
@@ -282,6 +296,7 @@ impl Builder {
             parent: Parent::ByTime,
             index: 0,
             cpu: 0,
+            overhead: 0,
             attrs: 0,
         })?;
         let Some(what) = waits else { return Ok(()) };
@@ -312,6 +327,7 @@ impl Builder {
             parent: mark.span.map_or(Parent::ByTime, Parent::Is),
             index: 0,
             cpu: 0,
+            overhead: 0,
             attrs,
         })
     }
@@ -547,6 +563,7 @@ fn thread_info(thread: &Thread) -> ThreadInfo {
 
 fn process_json(process: &Process) -> String {
     let first = process.first.unwrap_or(0);
+    let hex = |(process, span): (u64, u64)| json!({"process": format!("{process:016x}"), "span": format!("{span:016x}")});
     let argv: Vec<&str> =
         Some(process.name.as_str()).filter(|n| !n.is_empty()).into_iter().collect();
     json!({
@@ -560,8 +577,8 @@ fn process_json(process: &Process) -> String {
         "start_ns": process.wall_ns(first),
         "clock": "monotonic",
         "arena": null,
-        "parent": null,
-        "imported": true,
+        "parent": process.parent.map(hex),
+        "imported": !process.has_overhead,
     })
     .to_string()
 }

@@ -7,8 +7,12 @@
 
 mod build;
 mod chrome;
+mod cirron;
+mod gpuflight;
 mod json;
+mod lines;
 mod notes;
+mod perfetto;
 mod place;
 mod pool;
 mod rows;
@@ -124,6 +128,12 @@ impl From<io::Error> for ImportError {
 pub enum Source {
     /// Chrome trace JSON, of torch.profiler among others.
     Chrome,
+    /// A spool of the Cirron SDK.
+    Cirron,
+    /// Logs of GPUFlight.
+    GpuFlight,
+    /// Perfetto protobuf.
+    Perfetto,
 }
 
 impl Source {
@@ -131,6 +141,9 @@ impl Source {
     pub fn text(self) -> &'static str {
         match self {
             Source::Chrome => "Chrome trace",
+            Source::Cirron => "Cirron spool",
+            Source::GpuFlight => "GPUFlight log",
+            Source::Perfetto => "Perfetto trace",
         }
     }
 
@@ -148,10 +161,20 @@ impl Source {
                 Ok(Source::Chrome)
             }
             Some(b'[') => Ok(Source::Chrome),
+            Some(b'{') if has("\"schema_version\"") && has("\"batch_id\"") => Ok(Source::Cirron),
+            Some(b'{') if has("\"type\"") && has("\"session_id\"") => Ok(Source::GpuFlight),
+            _ if is_packet(head) => Ok(Source::Perfetto),
             Some(b'{') => Err("JSON of a kind that is not known"),
             _ => Err("none of the formats that are known"),
         }
     }
+}
+
+/// Whether this may be the first packet of a Perfetto trace: field 1, its length, and a field in it.
+fn is_packet(head: &[u8]) -> bool {
+    let [0x0A, rest @ ..] = head else { return false };
+    let Some(length) = rest.iter().position(|byte| byte & 0x80 == 0) else { return false };
+    length < 5 && rest.get(length + 1).is_some_and(|tag| matches!(tag & 7, 0 | 1 | 2 | 5))
 }
 
 /// How to import.
@@ -252,6 +275,8 @@ fn one(
 /// The importers of one path: a folder has many files of one kind.
 #[derive(Default)]
 struct Importers {
+    cirron: cirron::Importer,
+    gpuflight: gpuflight::Importer,
     seen: Vec<Source>,
     /// What the first file of no known kind looked like.
     unknown: Option<String>,
@@ -272,11 +297,15 @@ impl Importers {
         }
         match source {
             Source::Chrome => chrome::import(entry, builder),
+            Source::Cirron => self.cirron.file(entry, builder),
+            Source::GpuFlight => self.gpuflight.file(entry, builder),
+            Source::Perfetto => perfetto::import(entry, builder),
         }
     }
 
-    fn finish(&mut self, _builder: &mut Builder) -> Result<(), ImportError> {
-        Ok(())
+    fn finish(&mut self, builder: &mut Builder) -> Result<(), ImportError> {
+        std::mem::take(&mut self.cirron).finish(builder)?;
+        std::mem::take(&mut self.gpuflight).finish(builder)
     }
 }
 

@@ -112,11 +112,12 @@ impl<'a> Placer<'a> {
             end: item.end,
             cpu: item.cpu,
             index: item.index,
-            overhead: 0,
+            overhead: item.overhead,
         };
         let open = Open { span, attrs: item.attrs, sort: item.sort, depth };
         // What is bound to no thread has nothing to do with what this one does meanwhile.
-        if item.flags & flag::CPU_MASK == flag::CPU_OTHER_THREAD {
+        let is_unbound = item.flags & flag::CPU_MASK == flag::CPU_OTHER_THREAD;
+        if is_unbound && item.parent != Parent::ByTime {
             return self.write(open);
         }
         self.open.push(open);
@@ -175,7 +176,9 @@ impl<'a> Placer<'a> {
         };
         self.pool.get(item.attrs, &mut self.bytes)?;
         let summary = item.flags != 0;
-        self.records.mark(self.thread, (item.name, span, item.start), summary, &self.bytes)
+        let is_lane = self.thread > super::build::MOST_THREADS;
+        let thread = if is_lane { span.thread() } else { self.thread };
+        self.records.mark(thread, (item.name, span, item.start), summary, &self.bytes)
     }
 
     fn write(&mut self, open: Open) -> io::Result<()> {

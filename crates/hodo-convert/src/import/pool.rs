@@ -49,6 +49,11 @@ impl Set {
         self.bytes.clear();
     }
 
+    /// Becomes the set of that number.
+    pub fn load(&mut self, pool: &Pool, number: u64) -> io::Result<()> {
+        pool.get(number, &mut self.bytes)
+    }
+
     /// Adds a value with the string id of its key. Longer text than a record holds is kept as far
     /// as one holds it.
     pub fn push(&mut self, key: u32, value: &Given<'_>) {

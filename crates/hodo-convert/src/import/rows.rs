@@ -62,6 +62,8 @@ pub struct Scope {
     pub index: Option<i64>,
     /// CPU time, where the source has it.
     pub cpu_ns: Option<u64>,
+    /// What recording took inside it, where the source says so.
+    pub overhead_ns: Option<u64>,
     /// Its id, if the source's own is kept.
     pub id: Option<SpanId>,
     /// The scope around it.
@@ -176,11 +178,12 @@ pub struct Item {
     pub parent: Parent,
     pub index: i64,
     pub cpu: u64,
+    pub overhead: u64,
     pub attrs: u64,
 }
 
 /// Words of an [`Item`].
-pub const ITEM_WORDS: usize = 10;
+pub const ITEM_WORDS: usize = 11;
 /// In the place of a parent: by time.
 const BY_TIME: u64 = u64::MAX;
 
@@ -217,6 +220,7 @@ impl Item {
             self.index as u64,
             self.cpu,
             self.attrs,
+            self.overhead,
         ]
     }
 
@@ -238,6 +242,7 @@ impl Item {
             index: w[7] as i64,
             cpu: w[8],
             attrs: w[9],
+            overhead: w[10],
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Strings by number, of which a file cannot bring more than memory takes.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Most bytes of different strings.
 const MOST_BYTES: usize = 192 << 20;
@@ -12,7 +13,8 @@ const TOO_MANY: &str = "(too many different names)";
 /// Strings of a run, numbered from 1 as they first appear; 0 is none.
 #[derive(Debug)]
 pub struct Strings {
-    numbers: HashMap<Box<str>, u32>,
+    numbers: HashMap<Rc<str>, u32>,
+    texts: Vec<Rc<str>>,
     bytes: usize,
     /// Strings that had to be left out.
     pub refused: u64,
@@ -20,7 +22,8 @@ pub struct Strings {
 
 impl Default for Strings {
     fn default() -> Strings {
-        let mut strings = Strings { numbers: HashMap::new(), bytes: 0, refused: 0 };
+        let mut strings =
+            Strings { numbers: HashMap::new(), texts: Vec::new(), bytes: 0, refused: 0 };
         strings.number(TOO_MANY);
         strings
     }
@@ -39,16 +42,22 @@ impl Strings {
             self.refused += 1;
             return 1;
         }
-        let number = self.numbers.len() as u32 + 1;
-        self.numbers.insert(text.into(), number);
+        let text: Rc<str> = text.into();
+        self.texts.push(Rc::clone(&text));
+        let number = self.texts.len() as u32;
+        self.numbers.insert(text, number);
         number
     }
 
     /// All of them in the order of their numbers.
     pub fn all(&self) -> Vec<&str> {
-        let mut all: Vec<(u32, &str)> = self.numbers.iter().map(|(t, &n)| (n, &**t)).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, text)| text).collect()
+        self.texts.iter().map(|text| &**text).collect()
+    }
+
+    /// The string of a number.
+    pub fn text(&self, number: u32) -> &str {
+        let at = (number as usize).checked_sub(1);
+        at.and_then(|at| self.texts.get(at)).map_or("", |text| text)
     }
 }
 

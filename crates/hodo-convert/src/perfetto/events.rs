@@ -133,7 +133,8 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         }
         for attr in span.attrs() {
             let name_iid = Some(self.names.key(attr.key));
-            all.push(DebugAnnotation { name_iid, value: Some(self.value(&attr.value)) });
+            let value = Some(self.value(&attr.value));
+            all.push(DebugAnnotation { name_iid, value, ..DebugAnnotation::default() });
         }
         all
     }
@@ -154,7 +155,11 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
     }
 
     fn own(&mut self, own: Own, value: AnnotationValue) -> DebugAnnotation {
-        DebugAnnotation { name_iid: Some(self.names.own(own)), value: Some(value) }
+        DebugAnnotation {
+            name_iid: Some(self.names.own(own)),
+            value: Some(value),
+            ..DebugAnnotation::default()
+        }
     }
 
     fn value(&self, value: &Value) -> AnnotationValue {

@@ -2,8 +2,8 @@
 //! `hodo export --to chrome` too.
 
 mod begun;
-mod event;
-mod work;
+pub(super) mod event;
+pub(super) mod work;
 
 use super::build::{Builder, Process};
 use super::json::{Document, Stop, parse};
@@ -14,6 +14,7 @@ use super::{ImportError, json};
 use begun::{Begun, Stacks};
 use event::{Args, Event, ns, text};
 use hodo_format::record::{SpanId, flag};
+use hodo_trace::OVERHEAD_MARK;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -365,6 +366,7 @@ impl<'a> File<'a> {
         }
         scope.index = args.get("index").and_then(|index| index.get().parse().ok());
         scope.cpu_ns = args.number("cpu_ns");
+        scope.overhead_ns = args.number(OVERHEAD_MARK);
         for (key, bit) in [("failed", flag::FAILED), ("open_at_end", flag::LEFT_OPEN)] {
             if args.get(key).is_some() {
                 scope.flags |= bit;
@@ -577,12 +579,12 @@ fn is_bookkeeping(key: &str) -> bool {
 }
 
 /// What hodo's own export adds to the attributes of a scope.
-fn is_own(key: &str) -> bool {
+pub(super) fn is_own(key: &str) -> bool {
     matches!(key, "index" | "cpu_ns" | "failed" | "open_at_end") || key.starts_with("hodo.")
 }
 
 /// Gives a JSON value as one of an attribute; null is none.
-fn given(raw: &RawValue, give: impl FnOnce(Given<'_>)) {
+pub(super) fn given(raw: &RawValue, give: impl FnOnce(Given<'_>)) {
     let json = raw.get();
     match json.as_bytes().first() {
         Some(b'"') => give(Given::Text(&text(raw))),
