@@ -7,6 +7,8 @@ mod documented;
 mod exports;
 mod gpu;
 mod help;
+mod imports;
+mod limits;
 mod live;
 mod made;
 mod program;

@@ -177,6 +177,10 @@ fn is_packet(head: &[u8]) -> bool {
     length < 5 && rest.get(length + 1).is_some_and(|tag| matches!(tag & 7, 0 | 1 | 2 | 5))
 }
 
+/// Said of a file without a date.
+const NO_DATE: &str =
+    "the file does not say when it was recorded: it is taken to end when it was last changed";
+
 /// How to import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

@@ -18,7 +18,7 @@ use hodo_trace::OVERHEAD_MARK;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use work::Category;
 
@@ -300,14 +300,13 @@ impl<'a> File<'a> {
             let correlation = u32::try_from(correlation).unwrap_or(0);
             self.builder.call((process, thread), times, correlation, work::waits(&name))?;
         }
-        let name = self.builder.strings.number(&name);
         let mut scope = Scope {
             process,
             thread,
-            name,
+            name: self.builder.strings.number(&name),
             start_ns: times.0,
             end_ns: times.1,
-            sort: sort(category, args),
+            sort: sort(category, &name, args),
             ..Scope::default()
         };
         self.attributes(args);
@@ -516,9 +515,12 @@ impl<'a> File<'a> {
             self.builder.notes.count("scopes without an end, shown as open");
             self.unbound(process, begun, parent, last_ns, flag::LEFT_OPEN)?;
         }
-        let numbers: Vec<u32> = self.processes.values().copied().chain(self.host).collect();
+        let numbers: BTreeSet<u32> = self.processes.values().copied().chain(self.host).collect();
         for number in numbers {
             self.describe(number);
+        }
+        if self.base_ns.is_none() && !self.counts_from_1970() && self.first_ns.is_some() {
+            self.builder.notes.place(super::NO_DATE.into());
         }
         for ((pid, tid), name) in &self.thread_names {
             let thread = self.threads.get(&(*pid, *tid));
@@ -529,10 +531,14 @@ impl<'a> File<'a> {
         Ok(())
     }
 
+    fn counts_from_1970(&self) -> bool {
+        self.first_ns.is_some_and(|ns| ns > SINCE_1970_NS)
+    }
+
     fn describe(&mut self, number: u32) {
         let named = self.processes.iter().find(|(_, n)| **n == number);
         let name = named.and_then(|(pid, _)| self.process_names.get(pid)).cloned();
-        let counts_from_1970 = self.first_ns.is_some_and(|ns| ns > SINCE_1970_NS);
+        let counts_from_1970 = self.counts_from_1970();
         let Some(process) = self.builder.process_mut(number) else { return };
         process.name = name.unwrap_or_default();
         (process.rank, process.world_size) = self.rank;
@@ -541,19 +547,13 @@ impl<'a> File<'a> {
         process.gpu = self.gpu.clone();
         process.gpu.insert("missing".into(), "not_in_source".into());
         process.devices.extend(self.devices.iter().cloned());
-        if process.wall_offset_ns.is_none() {
-            self.builder.notes.place(
-                "the file does not say when it was recorded: it is taken to end when the file was \
-                 last changed"
-                    .into(),
-            );
-        }
     }
 }
 
-fn sort(category: Category, args: &Args<'_>) -> Sort {
+fn sort(category: Category, name: &str, args: &Args<'_>) -> Sort {
     match category {
         Category::Call => Sort::Call,
+        Category::Op if name.starts_with("autograd::engine::evaluate_function") => Sort::Asked,
         Category::Op if args.number("Fwd thread id").is_some_and(|thread| thread > 0) => {
             Sort::Asked
         }

@@ -182,11 +182,7 @@ impl Tracks {
     /// Says when the processes began.
     pub fn finish(self, offset_ns: Option<i64>, changed_ns: Option<i64>, builder: &mut Builder) {
         if offset_ns.is_none() {
-            builder.notes.place(
-                "the file does not say when it was recorded: it is taken to end when the file was \
-                 last changed"
-                    .into(),
-            );
+            builder.notes.place(crate::import::NO_DATE.into());
         }
         for number in self.processes.into_values() {
             if let Some(process) = builder.process_mut(number) {
