@@ -36,7 +36,10 @@ Examples:
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   hodo export --to perfetto -o run.pftrace     open it at https://ui.perfetto.dev
-  hodo export --to chrome > run.json";
+  hodo export --to chrome > run.json
+  hodo export --to speedscope -o run.speedscope.json
+  hodo export --to csv --table marks > marks.csv
+  hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -325,6 +328,29 @@ pub struct ExportArgs {
     /// File to write; if left out, standard output, or on a terminal a file named after the run.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// What the rows of csv are.
+    #[arg(long, value_enum, value_name = "ROWS", default_value_t = Table::Scopes)]
+    pub table: Table,
+
+    /// Collector to post otlp to, instead of writing it: http://localhost:4318, or with a path of its own.
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    pub endpoint: Option<String>,
+
+    /// Header to post with, as for authorization; repeat for several.
+    #[arg(long = "header", value_name = "KEY=VALUE", requires = "endpoint")]
+    pub headers: Vec<String>,
+}
+
+/// What the rows of `hodo export --to csv` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Scopes.
+    Scopes,
+    /// Marks.
+    Marks,
+    /// Kernels, copies and other GPU work.
+    Work,
 }
 
 /// What `hodo export` writes.
@@ -334,6 +360,16 @@ pub enum Format {
     Perfetto,
     /// Chrome trace JSON.
     Chrome,
+    /// OpenTelemetry protobuf: scopes as spans, marks as their events; to a file or a collector.
+    Otlp,
+    /// speedscope JSON: a profile for every thread and stream.
+    Speedscope,
+    /// Folded stacks for flame graphs: a line a path, with its own nanoseconds.
+    Folded,
+    /// Comma-separated values: a row for every scope, mark or piece of GPU work.
+    Csv,
+    /// JSON lines: an object for every scope, mark and piece of GPU work.
+    Ndjson,
 }
 
 /// `hodo import`.

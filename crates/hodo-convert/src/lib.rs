@@ -5,10 +5,14 @@
 //! work lies on a row of its stream, with an arrow from the call that launched it.
 
 pub mod chrome;
+pub mod folded;
 mod gpu;
 pub mod import;
 mod lanes;
+pub mod otlp;
 pub mod perfetto;
+pub mod rows;
+pub mod speedscope;
 mod timeline;
 
 /// Why an export stopped.

@@ -5,6 +5,7 @@
 mod calibration;
 mod documented;
 mod exports;
+mod exports_read;
 mod gpu;
 mod help;
 mod imports;

@@ -210,10 +210,47 @@ pub fn import(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Imported, ImportError> {
+    in_part(dir, |part| {
+        let mut builder = Builder::new(part);
+        let mut sources = Vec::new();
+        for path in paths {
+            let kinds = one(path, &mut builder, progress).map_err(|error| about(path, error))?;
+            sources.push((path.clone(), kinds));
+        }
+        finish(builder, sources, part, dir, options)
+    })
+}
+
+/// Imports `bytes`, a file of a known kind that is called `path`, as a run in a new folder of `dir`.
+pub fn import_bytes(
+    source: Source,
+    path: &Path,
+    bytes: &[u8],
+    dir: &Path,
+) -> Result<Imported, ImportError> {
+    in_part(dir, |part| {
+        let mut builder = Builder::new(part);
+        let mut importers = Importers::default();
+        let (path, head) = (path.to_owned(), Vec::new());
+        let entry = Entry { path: path.clone(), head, bytes: Box::new(bytes), changed_ns: None };
+        let taken = importers.take(source, entry, &mut builder);
+        taken.and_then(|()| importers.finish(&mut builder)).map_err(|error| about(&path, error))?;
+        if builder.is_empty() {
+            return Err(ImportError::Nothing { path, why: builder.notes.lines() });
+        }
+        finish(builder, vec![(path, vec![source])], part, dir, &Options::default())
+    })
+}
+
+/// Makes a run in a folder that becomes one of `dir` when it is complete, and else is gone.
+fn in_part(
+    dir: &Path,
+    make: impl FnOnce(&Path) -> Result<Imported, ImportError>,
+) -> Result<Imported, ImportError> {
     std::fs::create_dir_all(dir).map_err(ImportError::Write)?;
     let part = dir.join(format!("import-{:016x}.part", build::random()));
     std::fs::create_dir(&part).map_err(ImportError::Write)?;
-    let made = into(&part, paths, dir, options, progress);
+    let made = make(&part);
     if made.is_err() {
         // What is left of it is of no use; why it failed is told already.
         let _ = std::fs::remove_dir_all(&part);
@@ -221,28 +258,28 @@ pub fn import(
     made
 }
 
-fn into(
+/// An error that says which file it is about.
+fn about(path: &Path, error: ImportError) -> ImportError {
+    match error {
+        named @ (ImportError::Read { .. }
+        | ImportError::Unknown { .. }
+        | ImportError::Nothing { .. }
+        | ImportError::Write(_)) => named,
+        error => ImportError::In { path: path.to_owned(), error: Box::new(error) },
+    }
+}
+
+fn finish(
+    builder: Builder,
+    sources: Vec<(PathBuf, Vec<Source>)>,
     part: &Path,
-    paths: &[PathBuf],
     dir: &Path,
     options: &Options,
-    progress: OnProgress<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut builder = Builder::new(part);
-    let mut sources = Vec::new();
-    for path in paths {
-        let kinds = one(path, &mut builder, progress).map_err(|error| match error {
-            named @ (ImportError::Read { .. }
-            | ImportError::Unknown { .. }
-            | ImportError::Nothing { .. }
-            | ImportError::Write(_)) => named,
-            error => ImportError::In { path: path.clone(), error: Box::new(error) },
-        })?;
-        sources.push((path.clone(), kinds));
-    }
     let start_ns = builder.start_ns();
     let first = builder.first_process().cloned().unwrap_or_default();
-    let app = options.app.clone().unwrap_or_else(|| app_name(&first.name, &paths[0]));
+    let file = sources.first().map_or(Path::new(""), |(path, _)| path);
+    let app = options.app.clone().unwrap_or_else(|| app_name(&first.name, file));
     let id = format!("{}-{}-{:06x}", stamp(start_ns), clean(&app), build::random() >> 40);
     let run = run_json(&id, &app, &first, start_ns, &sources);
     let (totals, notes) = builder.finish().map_err(ImportError::Write)?;
@@ -299,6 +336,16 @@ impl Importers {
         if !self.seen.contains(&source) {
             self.seen.push(source);
         }
+        self.take(source, entry, builder)
+    }
+
+    /// Takes a file of a known kind.
+    fn take(
+        &mut self,
+        source: Source,
+        entry: Entry<'_>,
+        builder: &mut Builder,
+    ) -> Result<(), ImportError> {
         match source {
             Source::Chrome => chrome::import(entry, builder),
             Source::Cirron => self.cirron.file(entry, builder),
