@@ -82,14 +82,21 @@ fn rows(page: &str, title: &str) -> Vec<(String, String)> {
 fn every_key_is_documented_and_every_documented_key_is_there() {
     let dir = eventful();
     let page = std::fs::read_to_string(PAGE).unwrap_or_default();
+    let trace = dir.path().join("trace.json").display().to_string();
+    std::fs::write(&trace, r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#).unwrap();
     for (verb, schema) in [
         ("report", "hodo.report/1"),
         ("ls", "hodo.ls/1"),
         ("verify", "hodo.verify/1"),
         ("doctor", "hodo.doctor/1"),
+        ("import", "hodo.import/1"),
     ] {
         let asked = ["--kernels", "--backward", "--samples"];
-        let asked = if verb == "report" { &asked[..] } else { &[] };
+        let asked = match verb {
+            "report" => &asked[..],
+            "import" => &[trace.as_str()],
+            _ => &[],
+        };
         let output = run(dir.path(), &[&[verb, "--json"], asked].concat());
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(document["schema"], schema);
