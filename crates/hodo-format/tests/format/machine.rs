@@ -99,7 +99,8 @@ fn readings_that_do_not_fit_together_make_no_frame() {
     assert!(!readings_frame(0, &long, &mut out));
     let wide = Readings { series: vec![1; many], times: vec![], values: vec![] };
     assert!(!readings_frame(0, &wide, &mut out));
-    let huge = Readings { series: vec![1; 2048], times: vec![1; 1024], values: vec![None; 1 << 21] };
+    let huge =
+        Readings { series: vec![1; 2048], times: vec![1; 1024], values: vec![None; 1 << 21] };
     assert!(!readings_frame(0, &huge, &mut out));
     assert!(out.is_empty());
 }
