@@ -86,6 +86,8 @@ fn rows(page: &str, title: &str) -> Vec<(String, String)> {
 fn every_key_is_documented_and_every_documented_key_is_there() {
     let dir = eventful();
     let page = std::fs::read_to_string(PAGE).unwrap_or_default();
+    let trace = dir.path().join("trace.json").display().to_string();
+    std::fs::write(&trace, r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#).unwrap();
     let asked = ["report", "--kernels", "--backward", "--samples", "--price", "0.3"];
     for (verb, schema) in [
         (&asked[..], "hodo.report/1"),
@@ -94,6 +96,7 @@ fn every_key_is_documented_and_every_documented_key_is_there() {
         (&["ls"], "hodo.ls/1"),
         (&["verify"], "hodo.verify/1"),
         (&["doctor"], "hodo.doctor/1"),
+        (&["import", trace.as_str()], "hodo.import/1"),
     ] {
         let output = run(dir.path(), &[verb, &["--json"]].concat());
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();

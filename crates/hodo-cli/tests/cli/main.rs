@@ -5,8 +5,11 @@
 mod calibration;
 mod documented;
 mod exports;
+mod exports_read;
 mod gpu;
 mod help;
+mod imports;
+mod limits;
 mod live;
 mod machine;
 mod made;
