@@ -9,12 +9,15 @@ mod doctor;
 mod export;
 mod import;
 mod ls;
+mod machine;
+mod monitor;
 mod output;
 mod report;
 mod run;
 mod runs;
 mod state;
 mod term;
+mod top;
 mod verify;
 
 use args::{Cli, Verb};
@@ -31,7 +34,10 @@ fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
+        Verb::Top(args) => top::run(args, &cli.dir, cli.color),
+        Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),

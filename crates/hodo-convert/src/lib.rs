@@ -9,6 +9,7 @@ pub mod folded;
 mod gpu;
 pub mod import;
 mod lanes;
+mod machine;
 pub mod otlp;
 pub mod perfetto;
 pub mod rows;

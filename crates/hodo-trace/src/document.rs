@@ -1,7 +1,8 @@
 //! A run as one JSON document: what `hodo report --json` prints and Python's `hodo.trace` returns.
 
 use crate::{
-    Account, Damage, Ending, FlatSort, GpuGap, GpuState, NodeKind, Process, Run, Tree, flat,
+    Account, Damage, Ending, FlatSort, GpuGap, GpuState, Machine, NodeKind, Process, Run, Tree,
+    flat,
 };
 use serde_json::{Value, json};
 
@@ -27,12 +28,20 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "nodes": nodes.iter().map(|&at| node(tree, at)).collect::<Vec<_>>(),
         "marks_outside_scopes": tree.marks_outside_scopes,
         "gpu": tree.gpu,
+        "energy": tree.energy,
+        "machines": machines(run),
         "failed": endings(&run.failed()),
         "open": endings(&run.open_scopes()),
         "by_self": largest(tree, FlatSort::SelfTime, top),
         "by_total": largest(tree, FlatSort::Total, top),
         "records": Account::of(&run.processes).document(),
     })
+}
+
+/// The machines the run was on, over its time there.
+fn machines(run: &Run) -> Vec<Value> {
+    let of = |machine: &Machine| machine.over(run.time_on(machine)).document();
+    run.machines.iter().map(of).collect()
 }
 
 /// The paths that hold scopes and those that lead to them: each parent before its children,
@@ -124,6 +133,7 @@ fn gpu(process: &Process) -> Value {
         "library": state.and_then(GpuState::library),
         "version": state.and_then(GpuState::version),
         "driver": state.and_then(GpuState::driver),
+        "late": state.is_some_and(GpuState::is_late),
         "devices": state.map(GpuState::devices).unwrap_or_default(),
         "counts": state.map(GpuState::counts),
         "launched": gpu.launched(process.state),

@@ -35,7 +35,11 @@ fn eventful() -> Folder {
     let spoilt = made::process_folder(&folder).join("spool-000001.hodo");
     let mut bytes = std::fs::read(&spoilt).unwrap();
     bytes.extend_from_slice(b"not a frame");
-    std::fs::write(&spoilt, bytes).unwrap();
+    std::fs::write(&spoilt, &bytes).unwrap();
+    let readings = crate::made_machine::sample(&folder, 300);
+    let mut bytes = std::fs::read(&readings).unwrap();
+    bytes.extend_from_slice(b"not a frame");
+    std::fs::write(&readings, bytes).unwrap();
     dir
 }
 
@@ -84,20 +88,17 @@ fn every_key_is_documented_and_every_documented_key_is_there() {
     let page = std::fs::read_to_string(PAGE).unwrap_or_default();
     let trace = dir.path().join("trace.json").display().to_string();
     std::fs::write(&trace, r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#).unwrap();
+    let asked = ["report", "--kernels", "--backward", "--samples", "--price", "0.3"];
     for (verb, schema) in [
-        ("report", "hodo.report/1"),
-        ("ls", "hodo.ls/1"),
-        ("verify", "hodo.verify/1"),
-        ("doctor", "hodo.doctor/1"),
-        ("import", "hodo.import/1"),
+        (&asked[..], "hodo.report/1"),
+        (&["machine"], "hodo.machine/1"),
+        (&["machine", "--series", "gpu.power"], "hodo.series/1"),
+        (&["ls"], "hodo.ls/1"),
+        (&["verify"], "hodo.verify/1"),
+        (&["doctor"], "hodo.doctor/1"),
+        (&["import", trace.as_str()], "hodo.import/1"),
     ] {
-        let asked = ["--kernels", "--backward", "--samples"];
-        let asked = match verb {
-            "report" => &asked[..],
-            "import" => &[trace.as_str()],
-            _ => &[],
-        };
-        let output = run(dir.path(), &[&[verb, "--json"], asked].concat());
+        let output = run(dir.path(), &[verb, &["--json"]].concat());
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(document["schema"], schema);
         let mut printed = BTreeSet::new();

@@ -299,6 +299,9 @@ pub struct ThreadDescriptor {
 /// A counter; its values stand in the events.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
+    /// What its values are in.
+    #[prost(string, optional, tag = "6")]
+    pub unit_name: Option<String>,
     /// What values are multiplied by.
     #[prost(int64, optional, tag = "4")]
     pub unit_multiplier: Option<i64>,

@@ -4,6 +4,9 @@
 mod clock;
 mod crash;
 mod damage;
+mod energy;
+mod energy_oracle;
+mod follow;
 mod gpu;
 mod gpu_by_time;
 mod gpu_lost;
@@ -11,6 +14,7 @@ mod gpu_oracle;
 mod gpu_samples;
 mod list;
 mod live;
+mod machine;
 mod mark_attrs;
 mod merge;
 mod oracle;
