@@ -1,22 +1,25 @@
 //! The one way from any source to a run: importers say what there was, this writes the folder.
 
+mod join;
+mod process;
+
 use super::ImportError;
 use super::notes::Notes;
 use super::place::Placer;
 use super::pool::{Pool, Set};
 use super::rows::{
-    By, ITEM_WORDS, Item, JOINT_WORDS, Joint, Kind, NewMark, NewWork, Parent, Scope, Sort, What,
-    source_ns, ticks,
+    ITEM_WORDS, Item, JOINT_WORDS, Joint, Kind, NewMark, NewWork, Parent, Scope, Sort, What, ticks,
 };
 use super::sort::{Sorted, Sorter};
 use super::store::{Records, Works};
 use super::strings::Strings;
-use hodo_format::arena::{Anchor, Counts};
-use hodo_format::gpu::{Detail, Work, flag as gpu_flag};
+use hodo_format::arena::Counts;
+use hodo_format::gpu::Detail;
 use hodo_format::record::{SpanId, flag};
 use hodo_format::spool::ThreadInfo;
-use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
+use join::{Group, count, joint};
+pub use process::Process;
+use process::{Thread, gpu_state, process_json, thread_info};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,82 +27,6 @@ use std::path::{Path, PathBuf};
 pub const MOST_THREADS: u32 = 1 << 20;
 /// Processes of a run that are kept apart.
 pub const MOST_PROCESSES: usize = 1 << 12;
-
-/// A process as its source describes it.
-#[derive(Clone, Debug, Default)]
-pub struct Process {
-    /// Its pid; 0 when not known.
-    pub pid: u32,
-    /// Its name, where the source has one.
-    pub name: String,
-    /// Random half of its ids, if the source's own is kept.
-    pub id: Option<u64>,
-    /// Its rank.
-    pub rank: Option<u32>,
-    /// Ranks in the job.
-    pub world_size: Option<u32>,
-    /// Host name.
-    pub host: String,
-    /// Nanoseconds since 1970 of the source's moment 0; none when it does not say.
-    pub wall_offset_ns: Option<i64>,
-    /// Process and id of the scope it was started in.
-    pub parent: Option<(u64, u64)>,
-    /// When it was over at the latest, for a source that does not say when it began.
-    pub ended_by_ns: Option<i64>,
-    /// What is known of the capture of GPU work, as in a STATE frame.
-    pub gpu: serde_json::Map<String, serde_json::Value>,
-    /// GPUs by number.
-    pub devices: BTreeMap<u32, String>,
-    has_overhead: bool,
-    threads: Vec<Thread>,
-    by_os_tid: HashMap<u64, u32>,
-    first: Option<u64>,
-    last: u64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Thread {
-    number: u32,
-    os_tid: u64,
-    name: String,
-    /// Ids of its scopes that the source gave go up to here.
-    last_id: u64,
-}
-
-impl Process {
-    fn thread_mut(&mut self, number: u32) -> Option<&mut Thread> {
-        let at = self.threads.partition_point(|t| t.number < number);
-        self.threads.get_mut(at).filter(|t| t.number == number)
-    }
-
-    fn saw(&mut self, from: u64, to: u64) {
-        self.first = Some(self.first.map_or(from, |first| first.min(from)));
-        self.last = self.last.max(to);
-    }
-
-    fn id(&self) -> u64 {
-        self.id.unwrap_or(0)
-    }
-
-    /// Nanoseconds since 1970 of the source's moment 0.
-    fn offset_ns(&self) -> i64 {
-        let guessed = || self.ended_by_ns.map(|by| by.saturating_sub(source_ns(self.last)));
-        self.wall_offset_ns.or_else(guessed).unwrap_or(0)
-    }
-
-    fn wall_ns(&self, ticks: u64) -> u64 {
-        u64::try_from(source_ns(ticks).saturating_add(self.offset_ns())).unwrap_or(1).max(1)
-    }
-
-    /// Two readings of its clock, between which everything lies.
-    fn anchors(&self) -> [Anchor; 2] {
-        let first = self.first.unwrap_or(self.last);
-        [first, self.last.max(first + 1)].map(|ticks| {
-            let wall_ns = self.wall_ns(ticks);
-            Anchor { ticks, monotonic_ns: wall_ns, wall_ns }
-        })
-    }
-}
 
 /// What an import made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -460,140 +387,6 @@ impl<const N: usize> Ahead<N> {
         self.next = self.rows.next()?;
         Ok(Some(row))
     }
-}
-
-fn joint(work: &NewWork) -> Joint {
-    let (start, end) = (ticks(work.start_ns), ticks(work.end_ns));
-    let (flags, span) = match work.by {
-        By::Correlation => (Joint::BY_CORRELATION, SpanId::NONE),
-        By::Source(how, span) => (u32::from(how), span),
-    };
-    Joint {
-        process: work.process,
-        correlation: work.correlation,
-        what: What::Work,
-        span,
-        launched: work.launched_ns.map_or(0, ticks),
-        thread: 0,
-        flags: flags | u32::from(work.flags),
-        start,
-        end: end.max(start),
-        device: work.device,
-        context: work.context,
-        stream: work.stream,
-        graph: work.graph,
-        node: work.node,
-        detail: work.detail,
-    }
-}
-
-/// What is known of the correlation at hand.
-#[derive(Default)]
-struct Group {
-    correlation: Option<u32>,
-    call: Option<Joint>,
-    has_wait: bool,
-}
-
-impl Group {
-    /// Takes a call, or makes work of what belongs to one.
-    fn join(&mut self, joint: &Joint) -> Option<Work> {
-        if self.correlation != Some(joint.correlation) || joint.correlation == 0 {
-            *self = Group { correlation: Some(joint.correlation), ..Group::default() };
-        }
-        match joint.what {
-            What::Launch => {
-                // Of a call inside a call the outer one counts: it came first.
-                self.call = self.call.or(Some(*joint));
-                return None;
-            }
-            What::Wait if self.has_wait => return None,
-            _ => self.has_wait |= matches!(joint.detail, Detail::Sync { .. }),
-        }
-        let own = joint.flags as u16;
-        let (how, span, launched, thread) = match self.call {
-            _ if joint.flags & Joint::BY_CORRELATION == 0 => {
-                (own & gpu_flag::SCOPE, joint.span, joint.launched, joint.thread)
-            }
-            None => (gpu_flag::UNKNOWN, SpanId::NONE, joint.launched, 0),
-            Some(call) if call.span.is_none() => {
-                (gpu_flag::NO_SCOPE, SpanId::NONE, call.launched, call.thread)
-            }
-            Some(call) => (gpu_flag::BY_LAUNCH, call.span, call.launched, call.thread),
-        };
-        Some(Work {
-            flags: own & !gpu_flag::SCOPE | how,
-            device: joint.device,
-            context: joint.context,
-            stream: joint.stream,
-            start: joint.start,
-            end: joint.end,
-            correlation: joint.correlation,
-            span,
-            launched,
-            thread,
-            graph: joint.graph,
-            node: joint.node,
-            captured: SpanId::NONE,
-            forward: SpanId::NONE,
-            detail: joint.detail,
-        })
-    }
-}
-
-fn count(totals: &mut Totals, work: &Work) {
-    let counter = match work.detail {
-        Detail::Kernel(_) => &mut totals.kernels,
-        Detail::Copy { .. } => &mut totals.copies,
-        Detail::Set { .. } => &mut totals.sets,
-        Detail::Sync { .. } | Detail::Memory { .. } => &mut totals.waits,
-    };
-    *counter += 1;
-    totals.without_launch += u64::from(work.flags & gpu_flag::SCOPE == gpu_flag::UNKNOWN);
-}
-
-fn thread_info(thread: &Thread) -> ThreadInfo {
-    let name = match thread.name.as_str() {
-        "" if thread.os_tid > u64::from(u32::MAX) => format!("thread {:#x}", thread.os_tid),
-        name => name.to_owned(),
-    };
-    let os_tid = u32::try_from(thread.os_tid).unwrap_or(0);
-    ThreadInfo { number: thread.number, os_tid, name, ..ThreadInfo::default() }
-}
-
-fn process_json(process: &Process) -> String {
-    let first = process.first.unwrap_or(0);
-    let hex = |(process, span): (u64, u64)| json!({"process": format!("{process:016x}"), "span": format!("{span:016x}")});
-    let argv: Vec<&str> =
-        Some(process.name.as_str()).filter(|n| !n.is_empty()).into_iter().collect();
-    json!({
-        "format": 1,
-        "process": format!("{:016x}", process.id()),
-        "pid": process.pid,
-        "host": process.host,
-        "argv": argv,
-        "rank": process.rank,
-        "world_size": process.world_size,
-        "start_ns": process.wall_ns(first),
-        "clock": "monotonic",
-        "arena": null,
-        "parent": process.parent.map(hex),
-        "imported": !process.has_overhead,
-    })
-    .to_string()
-}
-
-fn gpu_state(process: &Process, kept: u64) -> String {
-    let mut state = process.gpu.clone();
-    state.insert("kept".into(), kept.into());
-    if kept > 0 {
-        state.remove("missing");
-        state.insert("level".into(), "trace".into());
-    }
-    let devices = process.devices.iter();
-    let devices: Vec<_> = devices.map(|(d, name)| json!({"device": d, "name": name})).collect();
-    state.insert("devices".into(), devices.into());
-    serde_json::Value::Object(state).to_string()
 }
 
 /// 64 bits that nobody else has.

@@ -36,10 +36,13 @@ pub struct Sent {
     pub dropped_events: u64,
 }
 
+/// Takes a batch and the spans in it.
+pub type Take<'a, E> = &'a mut dyn FnMut(&[u8], u64) -> Result<(), E>;
+
 /// Hands `run` to `take`, batch by batch: each is an `ExportTraceServiceRequest`.
 pub fn batches<E: From<ConvertError>>(
     run: &Run,
-    take: &mut dyn FnMut(&[u8], u64) -> Result<(), E>,
+    take: Take<'_, E>,
     progress: OnProgress<'_>,
 ) -> Result<Sent, E> {
     let mut sent = Sent::default();
@@ -72,12 +75,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn push<E>(
-        &mut self,
-        span: Span,
-        sent: &mut Sent,
-        take: &mut dyn FnMut(&[u8], u64) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn push<E>(&mut self, span: Span, sent: &mut Sent, take: Take<'_, E>) -> Result<(), E> {
         sent.events += span.events.len() as u64;
         self.bytes += span.encoded_len();
         self.spans.push(span);
@@ -87,11 +85,7 @@ impl Batch {
         self.finish(sent, take)
     }
 
-    fn finish<E>(
-        &mut self,
-        sent: &mut Sent,
-        take: &mut dyn FnMut(&[u8], u64) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn finish<E>(&mut self, sent: &mut Sent, take: Take<'_, E>) -> Result<(), E> {
         if self.spans.is_empty() {
             return Ok(());
         }

@@ -95,7 +95,8 @@ fn marks_and_scopes_that_cross_come_back() {
     assert!(spans(&again) == spans(&run), "{:#?}\n{:#?}", spans(&run), spans(&again));
     let mut expected = marks(&run);
     let mut found = marks(&again);
-    (expected.sort(), found.sort());
+    expected.sort();
+    found.sort();
     assert_eq!(found, expected);
 }
 

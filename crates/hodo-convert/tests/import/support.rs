@@ -53,7 +53,7 @@ pub fn import(name: &str, bytes: impl AsRef<[u8]>) -> (Run, Imported) {
 pub fn refused(name: &str, bytes: impl AsRef<[u8]>) -> String {
     let place = Place::new();
     let file = place.file(name, bytes);
-    let error = place.import(&[file]).err().expect("it is refused").to_string();
+    let error = place.import(&[file]).map(|_| ()).expect_err("it is refused").to_string();
     assert_eq!(std::fs::read_dir(place.runs()).unwrap().count(), 0, "left behind");
     error
 }

@@ -1,31 +1,28 @@
 //! Chrome trace JSON, plain: what `chrome://tracing` reads, torch.profiler (Kineto) writes, and
 //! `hodo export --to chrome` too.
 
+mod about;
+pub(super) mod attributes;
 mod begun;
 pub(super) mod event;
+mod marks;
+mod pairs;
 pub(super) mod work;
 
 use super::build::{Builder, Process};
 use super::json::{Document, Stop, parse};
-use super::pool::{Given, Set};
-use super::rows::{NewMark, Parent, Scope, Sort};
+use super::pool::Set;
+use super::rows::{Scope, Sort};
 use super::source::Entry;
 use super::{ImportError, json};
-use begun::{Begun, Stacks};
+use begun::Stacks;
 use event::{Args, Event, ns, text};
-use hodo_format::record::{SpanId, flag};
-use hodo_trace::OVERHEAD_MARK;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 use work::Category;
-
-/// Names of processes and threads that are remembered.
-const MOST_NAMES: usize = 1 << 20;
-/// Times of a clock that counts from 1970 are past this: the year 2001.
-const SINCE_1970_NS: i64 = 1_000_000_000_000_000_000;
 
 /// Imports one file.
 pub fn import(entry: Entry<'_>, builder: &mut Builder) -> Result<(), ImportError> {
@@ -133,34 +130,6 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// What the file says of itself.
-    fn about(&mut self, key: &str, value: &Value) {
-        let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        match key {
-            "baseTimeNanoseconds" => self.base_ns = value.as_i64(),
-            "otherData" => {
-                let start = value["start_ns"].as_str().and_then(|ns| ns.parse().ok());
-                self.base_ns = start.or(self.base_ns);
-            }
-            "distributedInfo" => {
-                self.rank = (number(&value["rank"]), number(&value["world_size"]));
-            }
-            "deviceProperties" => {
-                for device in value.as_array().into_iter().flatten().take(1024) {
-                    let name = device["name"].as_str().unwrap_or("").to_owned();
-                    self.devices.extend(number(&device["id"]).map(|id| (id, name)));
-                }
-            }
-            "cupti_version" => self.told("version", value),
-            "cuda_driver_version" => self.told("driver", value),
-            _ => {}
-        }
-    }
-
-    fn told(&mut self, key: &str, value: &Value) {
-        self.gpu.insert(key.to_owned(), value.to_string().into());
-    }
-
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let phase = event.ph.map(text).unwrap_or_default();
         if phase == "M" {
@@ -205,21 +174,6 @@ impl<'a> File<'a> {
             _ => "events of a kind that is not known, left out",
         };
         self.builder.notes.count(what);
-    }
-
-    fn metadata(&mut self, event: &Event<'_>) {
-        let Some(name) = event.args.as_ref().and_then(|args| args.get("name")).map(text) else {
-            return;
-        };
-        if self.process_names.len() + self.thread_names.len() >= MOST_NAMES {
-            return;
-        }
-        let (pid, tid) = self.ids(event);
-        match event.name.map(text).as_deref() {
-            Some("process_name") => drop(self.process_names.insert(pid, name.into_owned())),
-            Some("thread_name") => drop(self.thread_names.insert((pid, tid), name.into_owned())),
-            _ => {}
-        }
     }
 
     /// The file's numbers of process and thread; names get numbers that no system gives out.
@@ -330,224 +284,6 @@ impl<'a> File<'a> {
             process.devices.entry(device).or_insert_with(|| name.to_owned());
         }
     }
-
-    /// Puts the arguments into the set, but for what only the profiler needs.
-    fn attributes(&mut self, args: &Args<'_>) {
-        self.set.clear();
-        let is_hodo = args.get("hodo.scope_id").is_some();
-        for (key, raw) in &args.0 {
-            if is_bookkeeping(key) || is_hodo && is_own(key) {
-                continue;
-            }
-            let key = self.builder.strings.number(key);
-            given(raw, |value| self.set.push(key, &value));
-        }
-    }
-
-    /// What hodo's own export says of a scope besides.
-    fn own(&mut self, event: &Event<'_>, args: &Args<'_>, scope: &mut Scope) {
-        let id = |key: &str| args.get(key).map(text).and_then(|id| work::scope_id(&id));
-        let Some(own) = id("hodo.scope_id") else { return };
-        scope.id = Some(own);
-        let row = self.ids(event);
-        scope.thread = match self.lanes.get(&row) {
-            Some(&lane) => lane,
-            None => {
-                let lane = self.builder.lane();
-                self.lanes.insert(row, lane);
-                let os_tid = row.1 as u64 & 0x7fff_ffff;
-                self.builder.numbered_thread(scope.process, own.thread(), os_tid, "");
-                lane
-            }
-        };
-        if let Some(parent) = id("hodo.parent_id") {
-            scope.parent = Parent::Is(parent);
-        }
-        scope.index = args.get("index").and_then(|index| index.get().parse().ok());
-        scope.cpu_ns = args.number("cpu_ns");
-        scope.overhead_ns = args.number(OVERHEAD_MARK);
-        for (key, bit) in [("failed", flag::FAILED), ("open_at_end", flag::LEFT_OPEN)] {
-            if args.get(key).is_some() {
-                scope.flags |= bit;
-            }
-        }
-    }
-
-    fn begin(&mut self, event: &Event<'_>, start_ns: i64) {
-        let (process, thread) = self.thread(event);
-        let begun = self.begun(event, start_ns);
-        if !self.stacks.push((process, thread), begun) {
-            self.builder.notes.count("scopes past the limit on open ones, left out");
-        }
-    }
-
-    fn begun(&mut self, event: &Event<'_>, start_ns: i64) -> Begun {
-        let none = Args::default();
-        self.attributes(event.args.as_ref().unwrap_or(&none));
-        let name = event.name.map(text).unwrap_or_default();
-        let name = self.builder.strings.number(&name);
-        Begun { name, start_ns, attrs: std::mem::take(&mut self.set), id: SpanId::NONE }
-    }
-
-    fn end(&mut self, event: &Event<'_>, end_ns: i64) -> Result<(), ImportError> {
-        let (process, thread) = self.thread(event);
-        let Some(begun) = self.stacks.pop((process, thread)) else {
-            self.builder.notes.count("ends of a scope that did not begin, left out");
-            return Ok(());
-        };
-        let (name, start_ns) = (begun.name, begun.start_ns);
-        let scope = Scope { process, thread, name, start_ns, end_ns, ..Scope::default() };
-        self.builder.scope(&scope, &begun.attrs)
-    }
-
-    fn begin_async(&mut self, event: &Event<'_>, start_ns: i64) {
-        let (key, (process, _)) = (self.async_key(event), self.thread(event));
-        let own = event.args.as_ref().and_then(|args| args.get("hodo.scope_id"));
-        let own = own.map(text).and_then(|id| work::scope_id(&id));
-        let thread = self.builder.thread(process, begun::ASYNC_TID);
-        let id = own.unwrap_or_else(|| SpanId::new(thread, self.stacks.next_async(process)));
-        let mut begun = self.begun(event, start_ns);
-        begun.id = id;
-        if !self.stacks.push_async(key, begun) {
-            self.builder.notes.count("scopes past the limit on open ones, left out");
-        }
-    }
-
-    fn end_async(&mut self, event: &Event<'_>, end_ns: i64) -> Result<(), ImportError> {
-        let (key, (process, _)) = (self.async_key(event), self.thread(event));
-        let Some((begun, parent)) = self.stacks.pop_async(&key) else {
-            self.builder.notes.count("ends of a scope that did not begin, left out");
-            return Ok(());
-        };
-        self.unbound(process, begun, parent, end_ns, 0)
-    }
-
-    /// Adds a scope that is bound to no thread.
-    fn unbound(
-        &mut self,
-        process: u32,
-        begun: Begun,
-        parent: SpanId,
-        end_ns: i64,
-        flags: u16,
-    ) -> Result<(), ImportError> {
-        let scope = Scope {
-            process,
-            thread: begun.id.thread(),
-            name: begun.name,
-            start_ns: begun.start_ns,
-            end_ns,
-            flags: flag::CPU_OTHER_THREAD | flags,
-            id: Some(begun.id),
-            parent: Parent::Is(parent),
-            ..Scope::default()
-        };
-        self.builder.scope(&scope, &begun.attrs)
-    }
-
-    /// What ties the ends of an asynchronous scope: category and id, in its process or in all.
-    fn async_key(&mut self, event: &Event<'_>) -> String {
-        let cat = event.cat.map(text).unwrap_or_default();
-        let id = event.id.or(event.id2).map(text).unwrap_or_default();
-        format!("{}\0{cat}\0{id}", self.ids(event).0)
-    }
-
-    /// A counter: a mark for each of its series.
-    fn counter(&mut self, event: &Event<'_>, at_ns: i64) -> Result<(), ImportError> {
-        let (process, thread) = self.thread(event);
-        let counter = event.name.map(text).unwrap_or_default();
-        for (series, raw) in event.args.iter().flat_map(|args| &args.0) {
-            let single = series == "value" || *series == counter;
-            let name = if single { counter.clone() } else { format!("{counter}.{series}").into() };
-            let name = self.builder.strings.number(&name);
-            self.set.clear();
-            given(raw, |value| self.set.push(0, &value));
-            let mark = NewMark { process, thread, name, at_ns, summary: false, span: None };
-            self.builder.mark(&mark, &self.set)?;
-        }
-        Ok(())
-    }
-
-    /// A moment: a mark whose value is the event's, or that it happened.
-    fn instant(&mut self, event: &Event<'_>, at_ns: i64) -> Result<(), ImportError> {
-        let none = Args::default();
-        let args = event.args.as_ref().unwrap_or(&none);
-        let is_torchs = |pid: &RawValue| matches!(&*text(pid), "Traces" | "");
-        if event.pid.is_some_and(is_torchs) {
-            self.builder.notes.count("moments that the profiler noted of itself, left out");
-            return Ok(());
-        }
-        let (process, thread) = self.thread(event);
-        let name = self.builder.strings.number(&event.name.map(text).unwrap_or_default());
-        self.set.clear();
-        match args.get("value") {
-            Some(raw) => given(raw, |value| self.set.push(0, &value)),
-            None => self.set.push(0, &Given::Bool(true)),
-        }
-        let rest = args.0.iter().filter(|(key, _)| key != "value");
-        let rest: serde_json::Map<String, Value> = rest
-            .filter_map(|(key, raw)| Some((key.to_string(), serde_json::from_str(raw.get()).ok()?)))
-            .collect();
-        if !rest.is_empty() {
-            self.set.push(0, &Given::Json(&Value::Object(rest).to_string()));
-        }
-        let mark = NewMark { process, thread, name, at_ns, summary: false, span: None };
-        self.builder.mark(&mark, &self.set)
-    }
-
-    /// Ends what has no end, and describes processes and threads.
-    fn finish(mut self) -> Result<(), ImportError> {
-        let last_ns = self.last_ns.max(self.first_ns.unwrap_or(0));
-        for ((process, thread), begun) in self.stacks.take() {
-            self.builder.notes.count("scopes without an end, shown as open");
-            let scope = Scope {
-                process,
-                thread,
-                name: begun.name,
-                start_ns: begun.start_ns,
-                end_ns: last_ns,
-                flags: flag::LEFT_OPEN,
-                ..Scope::default()
-            };
-            self.builder.scope(&scope, &begun.attrs)?;
-        }
-        for (process, begun, parent) in self.stacks.take_async(&self.processes) {
-            self.builder.notes.count("scopes without an end, shown as open");
-            self.unbound(process, begun, parent, last_ns, flag::LEFT_OPEN)?;
-        }
-        let numbers: BTreeSet<u32> = self.processes.values().copied().chain(self.host).collect();
-        for number in numbers {
-            self.describe(number);
-        }
-        if self.base_ns.is_none() && !self.counts_from_1970() && self.first_ns.is_some() {
-            self.builder.notes.place(super::NO_DATE.into());
-        }
-        for ((pid, tid), name) in &self.thread_names {
-            let thread = self.threads.get(&(*pid, *tid));
-            if let Some(&(process, thread)) = thread {
-                self.builder.name_thread(process, thread, name);
-            }
-        }
-        Ok(())
-    }
-
-    fn counts_from_1970(&self) -> bool {
-        self.first_ns.is_some_and(|ns| ns > SINCE_1970_NS)
-    }
-
-    fn describe(&mut self, number: u32) {
-        let named = self.processes.iter().find(|(_, n)| **n == number);
-        let name = named.and_then(|(pid, _)| self.process_names.get(pid)).cloned();
-        let counts_from_1970 = self.counts_from_1970();
-        let Some(process) = self.builder.process_mut(number) else { return };
-        process.name = name.unwrap_or_default();
-        (process.rank, process.world_size) = self.rank;
-        process.wall_offset_ns = self.base_ns.or(counts_from_1970.then_some(0));
-        process.ended_by_ns = self.changed_ns;
-        process.gpu = self.gpu.clone();
-        process.gpu.insert("missing".into(), "not_in_source".into());
-        process.devices.extend(self.devices.iter().cloned());
-    }
 }
 
 fn sort(category: Category, name: &str, args: &Args<'_>) -> Sort {
@@ -559,45 +295,5 @@ fn sort(category: Category, name: &str, args: &Args<'_>) -> Sort {
         }
         Category::Op => Sort::Op,
         _ => Sort::Annotation,
-    }
-}
-
-/// Numbers by which torch's profiler ties its own records together.
-fn is_bookkeeping(key: &str) -> bool {
-    const KEYS: [&str; 9] = [
-        "External id",
-        "Record function id",
-        "Ev Idx",
-        "Fwd thread id",
-        "Python id",
-        "Python parent id",
-        "Python module id",
-        "correlation",
-        "cbid",
-    ];
-    KEYS.contains(&key)
-}
-
-/// What hodo's own export adds to the attributes of a scope.
-pub(super) fn is_own(key: &str) -> bool {
-    matches!(key, "index" | "cpu_ns" | "failed" | "open_at_end") || key.starts_with("hodo.")
-}
-
-/// Gives a JSON value as one of an attribute; null is none.
-pub(super) fn given(raw: &RawValue, give: impl FnOnce(Given<'_>)) {
-    let json = raw.get();
-    match json.as_bytes().first() {
-        Some(b'"') => give(Given::Text(&text(raw))),
-        Some(b'{' | b'[') => give(Given::Json(json)),
-        Some(b't') => give(Given::Bool(true)),
-        Some(b'f') => give(Given::Bool(false)),
-        Some(b'n') | None => {}
-        Some(_) => {
-            let whole = json.parse().map(Given::I64);
-            let float = || json.parse().map(Given::F64);
-            if let Ok(number) = whole.or_else(|_| float()) {
-                give(number);
-            }
-        }
     }
 }

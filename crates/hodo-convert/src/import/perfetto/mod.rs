@@ -7,9 +7,9 @@ mod tracks;
 
 use super::ImportError;
 use super::build::Builder;
+use super::chrome::attributes::{given, is_own};
 use super::chrome::event::{Args, text};
 use super::chrome::work::{self, Category};
-use super::chrome::{given, is_own};
 use super::pool::{Given, Set};
 use super::rows::{NewMark, Parent, Scope};
 use super::source::{Entry, inflated};

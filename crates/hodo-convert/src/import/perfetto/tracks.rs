@@ -206,10 +206,10 @@ fn identify(process: &mut Process, name: Option<&str>, labels: &[String]) {
     let id = labels.iter().find_map(|l| l.strip_prefix("hodo "));
     let Some(id) = id.and_then(|hex| u64::from_str_radix(hex, 16).ok()) else { return };
     process.id = Some(id);
-    if let Some((app, rank)) = name.rsplit_once(" rank ") {
-        if let Ok(rank) = rank.parse() {
-            (process.name, process.rank) = (app.to_owned(), Some(rank));
-        }
+    if let Some((app, rank)) = name.rsplit_once(" rank ")
+        && let Ok(rank) = rank.parse()
+    {
+        (process.name, process.rank) = (app.to_owned(), Some(rank));
     }
     for label in labels {
         match (label.strip_prefix("pid "), label.split_once(' ')) {
