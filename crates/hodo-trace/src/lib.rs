@@ -17,6 +17,7 @@
 
 mod account;
 mod clock;
+mod diff;
 mod document;
 mod ends;
 mod error;
@@ -37,6 +38,10 @@ mod values;
 
 pub use account::{Account, Damage, Place};
 pub use clock::Clock;
+pub use diff::{
+    Change, DIFF_SCHEMA, Diff, DiffOptions, Explanation, Gate, Judgement, KernelDiff,
+    KernelNumbers, Obstacle, Part, Regression, RunProfile, ScopeDiff, ScopeNumbers, diff,
+};
 pub use document::{by_total, document};
 pub use ends::{Ending, Step};
 pub use error::TraceError;
