@@ -2,6 +2,7 @@
 
 use crate::{
     Account, Damage, Ending, FlatSort, GpuGap, GpuState, NodeKind, Process, Run, Tree, flat,
+    verdict,
 };
 use serde_json::{Value, json};
 
@@ -27,12 +28,18 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "nodes": nodes.iter().map(|&at| node(tree, at)).collect::<Vec<_>>(),
         "marks_outside_scopes": tree.marks_outside_scopes,
         "gpu": tree.gpu,
+        "verdict": all_shown(run, tree).then(|| verdict(run, tree)).flatten(),
         "failed": endings(&run.failed()),
         "open": endings(&run.open_scopes()),
         "by_self": largest(tree, FlatSort::SelfTime, top),
         "by_total": largest(tree, FlatSort::Total, top),
         "records": Account::of(&run.processes).document(),
     })
+}
+
+/// Whether no filter dropped a scope; a verdict is on a whole run.
+pub fn all_shown(run: &Run, tree: &Tree) -> bool {
+    tree.spans == run.span_count() as u64
 }
 
 /// The paths that hold scopes and those that lead to them: each parent before its children,

@@ -35,6 +35,7 @@ mod spans;
 mod table;
 mod tree;
 mod values;
+mod verdict;
 
 pub use account::{Account, Damage, Place};
 pub use clock::Clock;
@@ -42,7 +43,7 @@ pub use diff::{
     Change, DIFF_SCHEMA, Diff, DiffOptions, Explanation, Gate, Judgement, KernelDiff,
     KernelNumbers, Obstacle, Part, Regression, RunProfile, ScopeDiff, ScopeNumbers, diff,
 };
-pub use document::{by_total, document};
+pub use document::{all_shown, by_total, document};
 pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
@@ -67,6 +68,9 @@ pub use tree::{
     backward_by_forward, flat, kernels, kernels_in_full, samples, tree,
 };
 pub use values::{AttrRow, Attrs, MarkAttrs, MarkRow, OVERHEAD_MARK, Value};
+pub use verdict::{
+    Bound, Cause, CauseScope, CauseSum, GpuAbsent, GpuLedger, HostLedger, Verdict, verdict,
+};
 
 pub use hodo_format::arena::{Anchor, Counts, Loss};
 pub use hodo_format::record::{SpanId, flag};
