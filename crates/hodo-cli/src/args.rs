@@ -37,14 +37,14 @@ Examples:
 const DIFF_EXAMPLES: &str = "\
 Examples:
   hodo diff base head                    two folders of runs that took turns: the surest comparison
-  hodo diff 20261115-2015 20261115-2020
+  hodo diff 20261115-2015 20261115-2020   two runs by the beginning of their ids
   hodo diff base head --markdown         for a pull request
   hodo diff base head --json";
 
 const GATE_EXAMPLES: &str = "\
 Examples:
   hodo gate base head --max 5%           ends with 3 when a scope is slower by more than that
-  hodo gate base head --max 10% --scope train/epoch/batch
+  hodo gate base head --max 10% --scope step --scope 'step/*'
   hodo gate base head --markdown";
 
 const EXPORT_EXAMPLES: &str = "\

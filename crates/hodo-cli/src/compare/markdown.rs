@@ -9,7 +9,7 @@ pub fn page(diff: &Diff, gate: Option<&Gate>, all: bool) -> String {
     for (bad, words) in gate.map(words::gate).unwrap_or_default() {
         out += &format!("- {} {}\n", if bad { "❌" } else { "✅" }, escaped(&words));
     }
-    for words in words::headlines(diff) {
+    for words in words::headlines(diff, gate) {
         out += &format!("- {}\n", escaped(&words));
     }
     let scopes: Vec<Vec<String>> = rows::scopes(diff, all)

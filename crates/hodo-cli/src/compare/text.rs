@@ -34,10 +34,8 @@ fn verdict(diff: &Diff, gate: Option<&Gate>, width: usize) -> String {
         let (style, sign) = if bad { (HOT, "✗") } else { (GOOD, "✓") };
         out += &wrapped(style, sign, &words, width);
     }
-    let said = words::headlines(diff);
-    let repeats = gate.is_some_and(|gate| gate.judged == 0);
-    for words in said.iter().filter(|_| !repeats) {
-        out += &wrapped(STRONG, "·", words, width);
+    for words in words::headlines(diff, gate) {
+        out += &wrapped(STRONG, "·", &words, width);
     }
     out
 }

@@ -35,8 +35,9 @@ pub fn judgement(judgement: Judgement) -> &'static str {
 }
 
 /// What the comparison comes to: a sentence for every outermost scope that changed, for other scopes
-/// that did where theirs cannot be told, or one that says that nothing did.
-pub fn headlines(diff: &Diff) -> Vec<String> {
+/// that did where theirs cannot be told, or one that says that nothing did. What a gate says is not
+/// said again.
+pub fn headlines(diff: &Diff, gate: Option<&Gate>) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for explanation in &diff.explanations {
         let scope = diff.scopes.iter().find(|scope| scope.path == explanation.path);
@@ -44,10 +45,10 @@ pub fn headlines(diff: &Diff) -> Vec<String> {
         if changed(scope) {
             said.push(outermost(scope, explanation));
         } else {
-            said.extend(inside(diff, explanation));
+            said.extend(inside(diff, gate, explanation));
         }
     }
-    if said.is_empty() {
+    if said.is_empty() && gate.is_none() {
         said.push(nothing(diff));
     }
     said
@@ -81,9 +82,13 @@ fn one(scope: &ScopeDiff) -> String {
 }
 
 /// Scopes that changed inside one whose own change cannot be told.
-fn inside(diff: &Diff, explanation: &Explanation) -> Vec<String> {
+fn inside(diff: &Diff, gate: Option<&Gate>, explanation: &Explanation) -> Vec<String> {
     let root = &explanation.path[0];
-    let within = |scope: &&ScopeDiff| scope.path[0] == *root && changed(scope);
+    let is_said = |path: &[String]| {
+        gate.is_some_and(|gate| gate.regressions.iter().any(|found| found.path == path))
+    };
+    let within =
+        |scope: &&ScopeDiff| scope.path[0] == *root && changed(scope) && !is_said(&scope.path);
     let mut all: Vec<&ScopeDiff> = diff.scopes.iter().filter(within).collect();
     let size = |scope: &ScopeDiff| told(scope).map_or(0.0, |change| change.ratio.abs());
     all.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -151,7 +156,7 @@ fn nothing(diff: &Diff) -> String {
 
 /// What a gate says, a line each; whether it is bad first.
 pub fn gate(gate: &Gate) -> Vec<(bool, String)> {
-    let max = percent(gate.max);
+    let max = format!("{}%", (gate.max * 1e4).round() / 1e2);
     let slower = |found: &Regression| {
         let at_times = if found.at_times { " at times, in the mean" } else { "" };
         let by = percent(found.change.ratio);

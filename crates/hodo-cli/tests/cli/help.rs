@@ -1,13 +1,14 @@
 //! The examples in the help run as they stand.
 
+use crate::compare;
 use crate::made;
 use crate::program::{ID, hodo, stdout};
 use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 8] =
-    ["run", "report", "ls", "export", "verify", "doctor", "demo", "completions"];
+const VERBS: [&str; 10] =
+    ["run", "report", "diff", "gate", "ls", "export", "verify", "doctor", "demo", "completions"];
 
 /// The example commands of a help text, without the words that explain them.
 fn examples(help: &str) -> Vec<String> {
@@ -47,8 +48,17 @@ fn every_example_runs() {
     let dir = made::Folder::new();
     stand_ins(dir.path());
     made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
+    made::write(
+        &dir.path().join(".hodo"),
+        "20261115-202000-train-bbbbbb",
+        &[&samples::training(100)],
+    );
+    for side in ["base", "head"] {
+        let steps = compare::steps(compare::Planted::default());
+        made::write(&dir.path().join(side), ID, &[&steps]);
+    }
     let mut all = examples(&stdout(dir.path(), &["--help"]));
-    assert_eq!(all.len(), 6);
+    assert_eq!(all.len(), 7);
     for verb in VERBS {
         let found = examples(&stdout(dir.path(), &[verb, "--help"]));
         assert!(!found.is_empty(), "{verb}");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod calibration;
+mod compare;
 mod documented;
 mod exports;
 mod gpu;
@@ -15,4 +16,5 @@ mod report;
 mod run;
 mod samples;
 mod terminal;
+mod verdict;
 mod whole;

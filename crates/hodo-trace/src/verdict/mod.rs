@@ -158,7 +158,7 @@ pub fn verdict(run: &Run, tree: &Tree) -> Option<Verdict> {
         bound,
         share: largest.share,
         scope: largest_scope(&host.scopes, largest.cause),
-        advice: bound.advice(),
+        advice: bound.advice(false),
         gpu: None,
         host: Some(host),
         gpu_missing,
@@ -175,7 +175,7 @@ fn by_gpu(gpu: GpuLedger) -> Verdict {
             (Bound::of(sum.cause), of_window(sum.ns), largest_scope(&gpu.scopes, sum.cause))
         }
     };
-    let advice = bound.advice();
+    let advice = bound.advice(true);
     Verdict { bound, share, scope, advice, gpu: Some(gpu), host: None, gpu_missing: None }
 }
 
@@ -211,13 +211,16 @@ impl Bound {
         }
     }
 
-    /// What to try.
-    pub fn advice(self) -> &'static [&'static str] {
+    /// What to try, with or without a GPU.
+    fn advice(self, has_gpu: bool) -> &'static [&'static str] {
         match self {
             Bound::Input => &[
                 "load ahead of use: more loader workers, a larger prefetch",
                 "do less for each item: decode and transform once, store the result",
-                "pin host memory and copy with non_blocking=True",
+            ],
+            Bound::Cpu if !has_gpu => &[
+                "open scopes inside the largest one to see what it does",
+                "move its work to other threads or processes",
             ],
             Bound::Launch => &[
                 "launch less: torch.compile, fused optimizers, larger batches",
@@ -234,6 +237,7 @@ impl Bound {
             Bound::Cpu => &[
                 "open scopes inside the largest one to see what it does",
                 "move its work to other threads or processes, or to the GPU",
+                "torch.compile and CUDA graphs take Python out of a step",
             ],
             Bound::Copy => &[
                 "copy while computing: pinned memory, non_blocking=True, a stream of its own",
