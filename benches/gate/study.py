@@ -141,7 +141,7 @@ def judge(options: argparse.Namespace, folder: pathlib.Path) -> int:
                 failed.append(f"fires in {fired}{of} pairs of the same program")
             if named < LEAST_FOUND * options.pairs:
                 failed.append(f"names the slow scope in {named}{of}")
-    #failed += input_wait(options, folder)
+    failed += input_wait(options, folder)
     print("\n" + ("\n".join(f"FAILED: {line}" for line in failed) or "every bar is met"))
     return 1 if failed else 0
 

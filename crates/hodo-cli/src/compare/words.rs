@@ -116,7 +116,7 @@ fn because(explanation: &Explanation, slower: bool) -> String {
         let share = percent(part.share.unwrap_or(0.0).min(1.0));
         let itself = part.path.len() == 1 && part.path == explanation.path;
         let place = if itself { "its own code".to_owned() } else { path(&part.path) };
-        format!("in {place} {share}{}", sort(part))
+        format!("{share} in {place}{}", sort(part))
     };
     let named: Vec<String> = parts.iter().map(named).collect();
     format!("; of that {}", named.join(", "))

@@ -56,3 +56,54 @@ impl Timeline {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spans::SpansBuilder;
+    use hodo_format::record::{Span, SpanId};
+    use proptest::prelude::*;
+
+    fn spans(scopes: &[(u64, u64)]) -> Spans {
+        let mut builder = SpansBuilder::default();
+        for (sequence, &(start, length)) in (1..).zip(scopes) {
+            let (flags, name, cpu, index, overhead) = (0, 0, 0, 0, 0);
+            let (id, parent, end) = (SpanId::new(1, sequence), SpanId::NONE, start + length);
+            builder.push(&Span { flags, name, id, parent, start, end, cpu, index, overhead });
+        }
+        builder.finish(&[])
+    }
+
+    proptest! {
+        #[test]
+        fn every_tick_has_the_open_scope_that_began_last(
+            scopes in prop::collection::vec((0u64..60, 1u64..30), 0..8),
+            from in 0u64..80, len in 0u64..40,
+        ) {
+            // Scopes of one thread are nested, or follow each other.
+            let nested: Vec<(u64, u64)> = scopes.iter().fold(Vec::new(), |mut kept, &(start, length)| {
+                let end = start + length;
+                let crosses = |&(s, l): &(u64, u64)| {
+                    let e = s + l;
+                    (s < start && start < e && e < end) || (start < s && s < end && end < e) || s == start
+                };
+                if !kept.iter().any(crosses) {
+                    kept.push((start, length));
+                }
+                kept
+            });
+            let spans = spans(&nested);
+            let timeline = Timeline::new(&spans, spans.rows().collect());
+            let innermost = |t: u64| {
+                let open = |row: &Row| spans.start(*row) <= t && t < spans.end(*row);
+                spans.rows().filter(open).max_by_key(|&row| spans.start(row))
+            };
+            let expected: Vec<Option<Row>> = (from..from + len).map(innermost).collect();
+            let mut found = Vec::new();
+            timeline.visit(from, from + len, |ticks, scope| {
+                found.extend(std::iter::repeat_n(scope, ticks as usize));
+            });
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 mod clock;
 mod crash;
 mod damage;
+mod diff;
 mod gpu;
 mod gpu_by_time;
 mod gpu_lost;
@@ -17,3 +18,4 @@ mod oracle;
 mod support;
 mod table;
 mod tree;
+mod verdict;
