@@ -31,6 +31,8 @@ build: ## Build the `hodo` command for daily use
 
 .PHONY: test
 test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready ## Everything that must hold: unit, documentation and whole-program tests
+	@command -v tmux >/dev/null || { [[ $$EUID -eq 0 ]] && apt-get install -y --no-install-recommends tmux >/dev/null; } \
+	  || echo "test: without tmux, hodo top is not driven on a terminal" >&2
 	@cargo test --locked --workspace --doc --quiet
 	@cargo test --locked --quiet -p hodo --features tracing,log
 	@HODO_CPU=off cargo test --locked --quiet -p hodo --features tracing,log --test api

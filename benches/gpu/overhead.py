@@ -28,6 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CONFIGURATIONS = (
     "none",
     "hodo scopes",
+    "hodo scopes, telemetry 50 ms",
     "hodo trace",
     "hodo trace, all kinds",
     "floor: kernels + callback",
@@ -95,8 +96,9 @@ def tool(name: str, out: str):
 
         if name.endswith("all kinds"):
             os.environ["HODO_GPU_KINDS"] = "kernels,copies,sets,syncs,memory"
-        level = "off" if name == "hodo scopes" else "trace"
-        return (lambda: hodo.init(app="bench", dir=out, gpu=level)), hodo.scope, hodo.shutdown
+        level = "off" if name.startswith("hodo scopes") else "trace"
+        rate = "50ms" if "telemetry" in name else "off"
+        return (lambda: hodo.init(app="bench", dir=out, gpu=level, telemetry=rate)), hodo.scope, hodo.shutdown
     if name.startswith("torch"):
         from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -196,6 +198,20 @@ def table(work: str, rounds: list[dict[str, dict]]) -> list[str]:
     return [*lines, ""]
 
 
+def pairs(work: str, rounds: list[dict[str, dict]]) -> list[str]:
+    """One configuration against another in the same round."""
+    compared = [("hodo trace", name) for name in CONFIGURATIONS if name.startswith(("floor: hodo's", "torch", "gpufl"))]
+    compared.append(("hodo scopes, telemetry 50 ms", "hodo scopes"))
+    lines = [f"## {work}: in the same round", "", "| | against | median | quartiles | rounds below 1 |", "|---|---|---:|---:|---:|"]
+    for name, other in compared:
+        ratios = [one[name]["step_us"] / one[other]["step_us"] for one in rounds if one.get(name) and one.get(other)]
+        if len(ratios) > 1:
+            low, middle, high = statistics.quantiles(ratios, n=4)
+            below = sum(ratio < 1 for ratio in ratios)
+            lines.append(f"| {name} | {other} | {middle:.3f} | {low:.3f} - {high:.3f} | {below} of {len(ratios)} |")
+    return [*lines, ""]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=8)
@@ -222,7 +238,7 @@ def main() -> None:
             if options.json:
                 options.json.write_text(json.dumps(every))
     for work, rounds in every.items():
-        print("\n".join(table(work, rounds)), flush=True)
+        print("\n".join(table(work, rounds) + pairs(work, rounds)), flush=True)
     print(f"{time.monotonic() - began:.0f} s")
 
 

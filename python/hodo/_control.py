@@ -30,7 +30,7 @@ def init(
     share_run: bool = True,
     gpu: str | None = None,
     by_layer: bool = False,
-    telemetry: object = None,
+    telemetry: str | float | None = None,
 ) -> str:
     """Start recording, and say how it went: ``"on"``, ``"degraded"``, ``"off"`` or ``"already"``.
 
@@ -53,13 +53,15 @@ def init(
         CUDA itself.
     by_layer: kernels of torch's backward pass also say which forward scope their operation ran in,
         for `hodo report --backward`; costs some microseconds an operation.
-    telemetry: machine readings come with a later version.
+    telemetry: reads the machine (GPUs, processors, memory, disks, networks, this run's processes)
+        beside the scopes: the time between readings, as a text ("50ms", "1s") or in seconds
+        (0.05); ``"1s,scopes"`` reads only while a scope is open, ``"off"`` never. If not given:
+        never, but once a second with ``gpu="monitor"``. One process of a run on each host reads
+        for all; a thread of its own does, so no scope waits for it.
     """
     _set_log()
     if gpu not in (None, *GPU_LEVELS):
         raise ValueError(f"gpu is one of {', '.join(GPU_LEVELS)}, not {gpu!r}")
-    if telemetry:
-        _log().warning("telemetry=%r is not captured by this version; scopes are", telemetry)
     state, reason = _hodo.start(
         _library(),
         app=_bytes(app or os.environ.get("HODO_APP") or _script(), "app"),
@@ -72,6 +74,7 @@ def init(
         flush_ms=_milliseconds(flush_interval),
         share_run=share_run,
         gpu=_bytes(gpu, "gpu"),
+        telemetry=_bytes(_readings(telemetry), "telemetry"),
     )
     if state in ("on", "degraded"):
         if share_run:
@@ -135,12 +138,16 @@ def health() -> dict[str, Any]:
     run: the run's folder.
     gpu: the capture of GPU work: its state ("capturing", "waiting" for CUDA, "unavailable", ...),
         the reason, the library in use, what was launched, recorded, stored and lost.
+    telemetry: the machine's readings: their state ("off", "sampling", "linked" to another process
+        that makes them, "idle" outside scopes, "paused" by a fork until the next scope, "failed"),
+        the interval, rounds, late ones, what they cost, and what cannot be read and why.
     degraded: what does not work as it should, and why; empty when all is well.
     """
     import json
 
     health = dict(_hodo.health())
     health["gpu"] = json.loads(_hodo.gpu_state() or '{"state": "off"}')
+    health["telemetry"] = json.loads(_hodo.telemetry_state() or '{"state": "off"}')
     return health
 
 
@@ -212,6 +219,22 @@ def _milliseconds(seconds: float | None) -> int:
     if not isinstance(seconds, (int, float)) or not 0 < seconds <= 86_400:
         raise ValueError(f"flush_interval is in seconds, above 0 and up to a day, not {seconds!r}")
     return max(1, round(seconds * 1000))
+
+
+def _readings(telemetry: str | float | None) -> str | None:
+    """The text that stands for ``telemetry``; a ValueError for what makes no sense."""
+    if telemetry is None:
+        return None
+    if isinstance(telemetry, bool):
+        return "on" if telemetry else "off"
+    if isinstance(telemetry, (int, float)):
+        telemetry = f"{telemetry * 1000:.6g}ms" if telemetry else "off"
+    if not isinstance(telemetry, str):
+        raise TypeError(f"telemetry is a text or a number of seconds, not {telemetry!r}")
+    nonsense = _hodo.telemetry_nonsense(telemetry)
+    if nonsense is not None:
+        raise ValueError(nonsense.replace(" is ignored:", " makes no sense:"))
+    return telemetry
 
 
 def _log() -> Any:

@@ -2,6 +2,7 @@
 
 use crate::fakes::{Victim, libhodo};
 use crate::work::assert_work;
+use std::path::Path;
 
 const STEPS: &str = "
     100 step/fwd: gemm
@@ -14,6 +15,7 @@ fn a_program_that_starts_cuda_after_hodo_is_hooked_by_the_driver() {
     assert_eq!(ran.state()["state"], "capturing");
     assert_eq!(ran.state()["late"], false);
     assert_eq!(ran.state()["devices"][0]["name"], "FAKE GPU");
+    assert_eq!(ran.state()["devices"][0]["uuid"], "GPU-00112233-4455-6677-8899-aabbccddeeff");
     assert_work(&ran.only(), STEPS);
 }
 
@@ -43,12 +45,22 @@ fn where_another_tool_is_injected_hodo_looks_for_cuda() {
 #[test]
 fn a_program_without_cuda_has_no_gpu_files() {
     let ran = Victim::new("no-cuda").env("HODO_GPU", "auto").run();
-    assert_eq!(ran.state()["missing"], "no_cuda");
+    let missing = if Path::new("/dev/nvidiactl").exists() { "no_cuda" } else { "no_gpu" };
+    assert_eq!(ran.state()["missing"], missing);
+    assert_eq!(ran.stderr, "", "nobody asked for a GPU");
     let run = ran.only();
     let files = std::fs::read_dir(&run.processes[0].folder).unwrap().flatten();
     let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
     assert_eq!(names.filter(|name| name.starts_with("gpu")).count(), 0);
     assert_work(&run, "");
+}
+
+#[test]
+fn who_asks_for_a_gpu_where_there_is_none_is_warned() {
+    if !Path::new("/dev/nvidiactl").exists() {
+        let ran = Victim::new("no-cuda").env("HODO_GPU", "trace").run();
+        assert!(ran.stderr.contains("no NVIDIA driver was found here"), "{}", ran.stderr);
+    }
 }
 
 /// Runs the usual program where CUPTI does not work: it must end well, keep its scopes, and say why.

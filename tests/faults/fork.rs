@@ -18,6 +18,33 @@ fn forks_under_load_neither_hang_nor_duplicate() {
 }
 
 #[test]
+fn forks_while_the_machine_is_read_neither_hang_nor_duplicate() {
+    let forks = if heavy() { FORKS } else { 60 };
+    for how in ["fork", "clone"] {
+        let scratch = Scratch::new(&format!("fork-telemetry-{how}"));
+        let victim = Victim::new(&scratch, "fork", 3).arg("lanes", 0).arg("forks", forks);
+        let victim = victim.env("HODO_MEMORY", "2M").env("HODO_TELEMETRY", "10ms");
+        let running = if how == "clone" { victim.arg("how", how).run() } else { victim.run() };
+        let run = read(&scratch.runs());
+        assert_children(&run, &running, forks, how == "clone");
+        assert_one_sampled(&scratch);
+    }
+}
+
+/// However many processes there were, one folder has the host's readings, written by the first.
+fn assert_one_sampled(scratch: &Scratch) {
+    let runs = std::fs::read_dir(scratch.runs()).unwrap().flatten();
+    let folders = runs.flat_map(|run| std::fs::read_dir(run.path()).unwrap().flatten());
+    let is_machine =
+        |f: &std::fs::DirEntry| f.file_name().to_string_lossy().starts_with("machine-");
+    let machines: Vec<_> = folders.filter(is_machine).collect();
+    assert_eq!(machines.len(), 1);
+    let files = std::fs::read_dir(machines[0].path()).unwrap().flatten();
+    let files = files.filter(|file| file.file_name().to_string_lossy().ends_with(".hodo")).count();
+    assert!((1..=3).contains(&files), "{files} files: a fork begins no new one");
+}
+
+#[test]
 fn a_raw_clone_without_atfork_is_noticed() {
     let forks = if heavy() { FORKS } else { 40 };
     let scratch = Scratch::new("clone");

@@ -23,6 +23,7 @@ use args::Args;
 
 fn main() {
     let args = Args::from_command_line();
+    hodo_machine::install();
     match args.mode.as_str() {
         "steady" => steady::run(&args),
         "short-threads" => threads::short(&args),

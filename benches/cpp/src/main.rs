@@ -61,9 +61,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["count", row, cycles] => count(row, cycles.parse().unwrap_or(0)),
-        [rounds] => table(rounds.parse().unwrap_or(101)),
+        [rounds] => table(rounds.parse().unwrap_or(101), &|_| true),
+        [rounds, rows] => {
+            table(rounds.parse().unwrap_or(101), &|row| rows.split(',').any(|named| named == row))
+        }
         _ => {
-            eprintln!("usage: hodo-benches-cpp <rounds> | count <row> <cycles>");
+            eprintln!("usage: hodo-benches-cpp <rounds> [<row>,...] | count <row> <cycles>");
             ExitCode::FAILURE
         }
     }
@@ -81,7 +84,8 @@ fn count(name: &str, cycles: u64) -> ExitCode {
     if lost == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn table(rounds: usize) -> ExitCode {
+/// The table of the rows that are `wanted`, by their short names.
+fn table(rounds: usize, wanted: &dyn Fn(&str) -> bool) -> ExitCode {
     let plan = Plan { rounds, warmup: 4, cycles: 100_000 };
     machine::keep_freed_memory();
     println!("machine: {}; load {}", machine::describe(), machine::load());
@@ -90,8 +94,8 @@ fn table(rounds: usize) -> ExitCode {
          before and after",
         plan.rounds, plan.cycles
     );
-    let mut figures = figures(NOT_STARTED, plan);
-    figures.extend(self::figures(STARTED, plan));
+    let mut figures = figures(NOT_STARTED, wanted, plan);
+    figures.extend(self::figures(STARTED, wanted, plan));
     println!("hodo: {}", ours::describe());
     table::print(&figures);
     verdicts(&figures);
@@ -101,8 +105,9 @@ fn table(rounds: usize) -> ExitCode {
     if lost == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn figures(entries: &[Entry], plan: Plan) -> Vec<Figures> {
-    let mut rows: Vec<Row> = entries.iter().map(|(_, row)| row()).collect();
+fn figures(entries: &[Entry], wanted: &dyn Fn(&str) -> bool, plan: Plan) -> Vec<Figures> {
+    let mut rows: Vec<Row> =
+        entries.iter().filter(|(name, _)| wanted(name)).map(|(_, row)| row()).collect();
     println!("cores: {}", machine::spread());
     rounds(&mut rows, floors::clock_reads, plan)
 }

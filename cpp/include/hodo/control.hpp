@@ -23,6 +23,7 @@ struct Options {
   std::chrono::milliseconds flush_interval{0};  // how long records may wait in memory; a second
   bool keep_run_private = false;         // child processes do not join the run
   const char* gpu = nullptr;             // auto, off, monitor, trace or pc-sampling; auto
+  const char* telemetry = nullptr;       // readings of the machine: 50ms, or 1s,scopes; none
 };
 
 enum class Started {
@@ -51,6 +52,7 @@ inline Started init(const Options& options = {}) noexcept {
       static_cast<std::uint64_t>(options.flush_interval.count()),
       options.keep_run_private ? 1u : 0u,
       options.gpu,
+      options.telemetry,
   };
   return static_cast<Started>(detail::table()->init(&raw));
 }
@@ -91,6 +93,25 @@ inline std::string gpu_state() {
   text.pop_back();
   return text;
 }
+
+// The state of the machine's readings as a JSON object: how often they are made, who makes them, what
+// they cost, what cannot be read and why.
+inline std::string telemetry_state() {
+  std::string text(detail::table()->telemetry_state(nullptr, 0) + 1, '\0');
+  detail::table()->telemetry_state(&text[0], text.size());
+  text.pop_back();
+  return text;
+}
+
+// Reads the machine from now on, whether or not a scope is open, until telemetry_stop() was called as
+// often. `interval`, such as "50ms", counts where init() was told none. False when nothing records or
+// the interval makes no sense.
+inline bool telemetry_start(const char* interval = nullptr) noexcept {
+  return detail::table()->telemetry_start(interval) == 0;
+}
+
+// Ends what telemetry_start() began; what init() asked for goes on.
+inline bool telemetry_stop() noexcept { return detail::table()->telemetry_stop() == 0; }
 
 // A window of closer looking at the GPU, to the end of the block: where kernels stall and why. It
 // slows the program down. Where it cannot be had nothing happens, and reason() says why.

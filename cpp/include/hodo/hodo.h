@@ -19,7 +19,7 @@
 #define HODO_HEALTH_TEXT 512
 
 // Version of `hodo_thread` and `hodo_slot`: with another one only the functions may use them.
-#define HODO_LAYOUT 1
+#define HODO_LAYOUT 2
 
 // The scope has an index.
 #define HODO_FLAG_INDEX 1
@@ -80,6 +80,9 @@ typedef struct hodo_options {
   // What is captured of the GPU: "auto", "off", "monitor", "trace" or "pc-sampling"; null for
   // "auto".
   const char *gpu;
+  // How often the machine is read: "50ms", "1s", "off", and with ",scopes" behind it only while a
+  // scope is open; null for not at all, or with `gpu` "monitor" once a second.
+  const char *telemetry;
 } hodo_options;
 
 // Records by kind.
@@ -187,6 +190,8 @@ typedef struct hodo_thread {
   uint64_t offset;
   // Ticks that one open and close cost.
   uint64_t scope_cost;
+  // Openings and closings that had no reading of the counter to themselves.
+  uint64_t shared_readings;
 } hodo_thread;
 
 // A value of an attribute or a mark; made by `hodo_int` and its like.
@@ -290,6 +295,12 @@ typedef struct hodo_api_table {
   uint32_t (*gpu_window_end)(void);
   // `hodo_gpu_window_reason`
   size_t (*gpu_window_reason)(char *text, size_t size);
+  // `hodo_telemetry_start`
+  uint32_t (*telemetry_start)(const char *interval);
+  // `hodo_telemetry_stop`
+  uint32_t (*telemetry_stop)(void);
+  // `hodo_telemetry_state`
+  size_t (*telemetry_state)(char *text, size_t size);
 } hodo_api_table;
 
 // Takes one warning, of `length` bytes without a NUL. May be called on any thread, the recorder's
@@ -474,6 +485,26 @@ void hodo_enter_new_scope(void);
 
 // Leaves it again.
 void hodo_leave_new_scope(void);
+
+// Reads the machine from now on, whether or not a scope is open, until `hodo_telemetry_stop` was
+// called as often. `interval` is the time between readings, such as "50ms"; null for what
+// `hodo_init` was told, else a second. Where readings are under way already their interval stays.
+//
+// Returns 0; 1 for an interval that makes no sense; 2 when nothing records; 4294967295 where this
+// copy of hodo has no readings.
+//
+// `interval` is null or ends in a NUL.
+uint32_t hodo_telemetry_start(const char *interval);
+
+// Ends what `hodo_telemetry_start` began; what `hodo_init` asked for goes on. Returns 0, or 2 when
+// nothing was begun.
+uint32_t hodo_telemetry_stop(void);
+
+// Copies the state of the readings, a JSON object, NUL-terminated and cut to `size` bytes; returns
+// the bytes the whole text has, 0 when nothing records.
+//
+// `text` points at `size` bytes that may be written; null with `size` 0 only asks for the length.
+size_t hodo_telemetry_state(char *text, size_t size);
 
 // A whole number.
 //

@@ -12,12 +12,14 @@ Examples:
   hodo report --where variant=beam       only scopes with that attribute
   hodo diff base head                    what got slower, and whether that is noise
   hodo export --to perfetto -o run.pftrace
+  hodo top --once                        what this machine and the run on it do now
   hodo doctor                            what works on this machine, and what to do";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   hodo run -- python train.py
   hodo run --name sweep --gpu off -- ./train --lr 0.1
+  hodo run --monitor -- python train.py                and the machine, every second
   hodo run -- torchrun --nproc-per-node 8 train.py     all ranks in one run";
 
 const REPORT_EXAMPLES: &str = "\
@@ -27,7 +29,16 @@ Examples:
   hodo report --name batch --sort self
   hodo report --where variant=beam --where 'index>=10'
   hodo report --kernels                  every GPU kernel by name, and the scopes that launched it
+  hodo report --price 0.30 --currency EUR    what the GPU's energy cost, by scope
   hodo report --json";
+
+const MACHINE_EXAMPLES: &str = "\
+Examples:
+  hodo machine                           what the machine did while the newest run was recorded
+  hodo machine --scope step/forward      the same while such a scope was open
+  hodo machine --from 10s --to 20s --csv
+  hodo machine --series gpu.power        every reading of it, as CSV
+  hodo machine --series 'gpu.*' --json";
 
 const LS_EXAMPLES: &str = "\
 Examples:
@@ -51,6 +62,20 @@ const EXPORT_EXAMPLES: &str = "\
 Examples:
   hodo export --to perfetto -o run.pftrace     open it at https://ui.perfetto.dev
   hodo export --to chrome > run.json";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  hodo top                               this machine, and the run that is recording on it
+  hodo top --once                        one frame as text
+  hodo top 20261115 --replay --speed 10  the machine's readings of a run, played back";
+
+const MONITOR_EXAMPLES: &str = "\
+Examples:
+  hodo monitor --for 2s                  a run of its own, with readings of this machine
+  hodo monitor --run 20261115 --for 2s   into a run that is there
+  hodo monitor --daemon                  in the background; `hodo monitor --stop` ends it
+  hodo monitor --stop
+  hodo monitor --prometheus 127.0.0.1:9464 --for 2s";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -129,9 +154,18 @@ pub enum Verb {
     /// Stop a pipeline on a regression: ends with 3 when a scope is really slower than allowed, with 0 on noise or improvement, with 4 when it cannot be told.
     #[command(after_help = GATE_EXAMPLES)]
     Gate(GateArgs),
+    /// Show what the machine did over a run, a scope or a stretch of time: every series that was sampled, with its mean, least, most and last value.
+    #[command(after_help = MACHINE_EXAMPLES)]
+    Machine(MachineArgs),
     /// List the runs, newest first.
     #[command(after_help = LS_EXAMPLES)]
     Ls(LsArgs),
+    /// Show what this machine does now, GPUs first, and what the run that is recording on it does: open scopes, rates, the slowest, kernels, marks.
+    #[command(after_help = TOP_EXAMPLES)]
+    Top(TopArgs),
+    /// Read this machine (GPUs, processors, memory, disks, networks) into a run, with no change to any program.
+    #[command(after_help = MONITOR_EXAMPLES)]
+    Monitor(MonitorArgs),
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
@@ -160,6 +194,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "APP")]
     pub name: Option<String>,
 
+    /// Also read the machine into the run while the program runs: every second, or so often as --monitor=100ms says.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1s")]
+    pub monitor: Option<String>,
+
     /// Say nothing of your own; the program is as loud as it is.
     #[arg(short, long)]
     pub quiet: bool,
@@ -178,7 +216,7 @@ pub enum Gpu {
     Trace,
     /// Kernels and copies, and in windows the program opens, why kernels stall.
     PcSampling,
-    /// No kernels; readings of the machine come with a later version.
+    /// Readings of the machine, no kernels.
     Monitor,
     /// Nothing.
     Off,
@@ -263,6 +301,14 @@ pub struct ReportArgs {
     #[arg(long)]
     pub samples: bool,
 
+    /// Price of a kilowatt hour: show what the energy of each scope cost, where a GPU was sampled.
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    pub price: Option<f64>,
+
+    /// What the price is in, shown behind amounts.
+    #[arg(long, value_name = "TEXT", requires = "price")]
+    pub currency: Option<String>,
+
     /// Only the processes of this rank.
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
@@ -309,6 +355,46 @@ pub enum SortBy {
     Name,
     /// When it first began, earliest first.
     Start,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "a price is a number such as 0.30".to_owned())
+}
+
+/// `hodo machine`.
+#[derive(Args, Debug)]
+pub struct MachineArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// Only while a scope of this path was open: names from the outermost scope, or the last of them, joined by /.
+    #[arg(long, value_name = "PATH")]
+    pub scope: Option<String>,
+
+    /// Only from this time after the run's start, with its unit (10s, 1.5ms).
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+
+    /// Only up to this time after the run's start.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+
+    /// Print the readings of this series instead, one by one: a metric's name, or a pattern with * and ?. CSV unless --json is given.
+    #[arg(long, value_name = "NAME")]
+    pub series: Option<String>,
+
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print comma-separated values instead of text.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+
+    /// Columns to use; the terminal's width if left out, and no limit in a pipe.
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
 }
 
 /// What to compare, and how to show it.
@@ -375,6 +461,70 @@ pub struct LsArgs {
     /// Columns to use; the terminal's width if left out, and no limit in a pipe.
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
+}
+
+/// `hodo top`.
+#[derive(Args, Debug)]
+pub struct TopArgs {
+    /// Run folder, or the beginning of a run's id; if left out, the newest run that is recording on this host.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Time between two readings, with its unit.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: String,
+
+    /// Print one frame as plain text and end; so it does where standard output is no terminal.
+    #[arg(long)]
+    pub once: bool,
+
+    /// Play back the machine's readings of a recorded run, the newest one if none is named; the left and right arrow keys jump ten seconds.
+    #[arg(long)]
+    pub replay: bool,
+
+    /// How many times as fast as it was.
+    #[arg(long, value_name = "N", default_value_t = 1.0, requires = "replay")]
+    pub speed: f64,
+}
+
+/// `hodo monitor`.
+#[derive(Args, Debug)]
+pub struct MonitorArgs {
+    /// Time between two readings, with its unit; what is dear is read less often.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: String,
+
+    /// The run to write into, a folder or the beginning of an id; if left out, a new one.
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Also sum up this process and its children.
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+
+    /// Go on in the background. The run's folder gets `monitor.pid` and `monitor.log`.
+    #[arg(long, conflicts_with = "stop")]
+    pub daemon: bool,
+
+    /// End the monitor of the run named here, or of the newest run that has one on this host.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["run", "pid", "prometheus", "lasts", "max_bytes"])]
+    pub stop: Option<String>,
+
+    /// Answer Prometheus at this address, as in 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS")]
+    pub prometheus: Option<String>,
+
+    /// End after this time, with its unit.
+    #[arg(long = "for", value_name = "TIME")]
+    pub lasts: Option<String>,
+
+    /// Most bytes of readings to keep, with a suffix k, m or g; the oldest go first.
+    #[arg(long, value_name = "BYTES", default_value = "256m")]
+    pub max_bytes: String,
+
+    /// Say nothing but what goes wrong.
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// `hodo export`.

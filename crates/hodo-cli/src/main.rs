@@ -9,12 +9,15 @@ mod docs;
 mod doctor;
 mod export;
 mod ls;
+mod machine;
+mod monitor;
 mod output;
 mod report;
 mod run;
 mod runs;
 mod state;
 mod term;
+mod top;
 mod verify;
 
 use args::{Cli, Verb};
@@ -33,7 +36,10 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
         Verb::Diff(args) => compare::diff(args, &cli.dir, cli.color),
         Verb::Gate(args) => compare::gate(args, &cli.dir, cli.color),
+        Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
+        Verb::Top(args) => top::run(args, &cli.dir, cli.color),
+        Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),

@@ -6,7 +6,7 @@ use crate::runs;
 use crate::state;
 use crate::term::style::{self, DIM, GOOD, HOT, STRONG, WARM};
 use crate::term::{number, text};
-use hodo_trace::{Account, Loss, Process, Run};
+use hodo_trace::{Account, Damage, Loss, Machine, Process, Run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn why(reason: Loss) -> &'static str {
 /// Runs the verb: exit code 1 when something is missing without a reason or cannot be read.
 pub fn run(args: &VerifyArgs, dir: &Path, color: When) -> Outcome {
     let run = runs::open(dir, args.run.run.as_deref())?;
-    let whole = run.processes.iter().all(is_whole);
+    let whole = run.processes.iter().all(is_whole) && own(&run).all(|m| m.damage.is_none());
     if args.json {
         output::json(&document(&run, whole))?;
     } else {
@@ -87,6 +87,11 @@ pub fn run(args: &VerifyArgs, dir: &Path, color: When) -> Outcome {
 
 fn is_whole(process: &Process) -> bool {
     process.account.unexplained == 0 && process.damage.is_none() && process.is_timed()
+}
+
+/// Machines whose readings are this run's own.
+fn own(run: &Run) -> impl Iterator<Item = &Machine> {
+    run.machines.iter().filter(|machine| machine.linked.is_none())
 }
 
 fn document(run: &Run, whole: bool) -> Value {
@@ -101,9 +106,12 @@ fn document(run: &Run, whole: bool) -> Value {
             })
         })
         .collect();
+    let machines: Vec<Value> =
+        own(run).map(|m| json!({"host": m.host(), "damage": m.damage.document()})).collect();
     json!({
         "schema": "hodo.verify/1", "run": run.info.id, "state": run.state(), "whole": whole,
         "records": Account::of(&run.processes).document(), "processes": processes,
+        "machines": machines,
     })
 }
 
@@ -111,6 +119,11 @@ fn text(run: &Run, whole: bool) -> String {
     let mut out = format!("{}\n", style::paint(STRONG, &text::safe(&run.info.id)));
     for process in &run.processes {
         out += &line(process);
+    }
+    for machine in own(run).filter(|machine| !machine.damage.is_none()) {
+        let who = format!("readings of {}", text::safe(machine.host()));
+        out += &format!(" {} {}\n", style::paint(HOT, "✗"), style::paint(DIM, &who));
+        out += &places(&machine.damage);
     }
     if let Some(words) = state::not_calibrated(run.uncalibrated()) {
         out += &format!(" {}\n", style::paint(HOT, &format!("✗ {words}")));
@@ -132,12 +145,17 @@ fn line(process: &Process) -> String {
     let rank = process.info.rank.map(|r| format!(" rank {r}")).unwrap_or_default();
     let who = format!("pid {}{rank}", process.info.pid);
     let sum = Sum::of(std::slice::from_ref(process)).equation();
-    let mut out = format!(" {mark} {}  {sum}\n", style::paint(DIM, &who));
-    if process.damage.frames > 0 {
-        let frames = text::plural(process.damage.frames, "frame");
+    let out = format!(" {mark} {}  {sum}\n", style::paint(DIM, &who));
+    out + &places(&process.damage)
+}
+
+fn places(damage: &Damage) -> String {
+    let mut out = String::new();
+    if damage.frames > 0 {
+        let frames = text::plural(damage.frames, "frame");
         out += &format!("     {}\n", style::paint(HOT, &format!("{frames} missing or unreadable")));
     }
-    for place in &process.damage.places {
+    for place in &damage.places {
         let at = format!("{} at byte {}: {}", place.file.display(), place.offset, place.why);
         out += &format!("     {}\n", style::paint(HOT, &text::safe(&at)));
     }

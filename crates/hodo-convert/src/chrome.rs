@@ -1,8 +1,10 @@
 //! Chrome trace JSON: one event a line, valid for strict parsers.
 
+mod machine;
 mod work;
 
 use crate::lanes::{Item, Lanes, Place};
+use crate::machine::readings;
 use crate::timeline::{self, Group, NOT_CALIBRATED, Timeline};
 use crate::{ConvertError, OnProgress};
 use hodo_trace::{Cpu, MarkRow, OVERHEAD_MARK, Process, Row, Run, SpanView, Value};
@@ -18,7 +20,9 @@ pub fn write(
     out: &mut impl Write,
     progress: OnProgress<'_>,
 ) -> Result<(), ConvertError> {
-    let start_ns = run.processes.iter().map(|p| Timeline::new(p).first_ns()).min().unwrap_or(0);
+    let recorded = run.processes.iter().map(|p| Timeline::new(p).first_ns());
+    let sampled = readings(run).filter_map(|of| of.first_ns());
+    let start_ns = recorded.chain(sampled).min().unwrap_or(0);
     let mut about = json!({"app": run.info.app, "run": run.info.id, "host": run.info.host,
         "hodo": run.info.hodo, "start_ns": start_ns.to_string()});
     if run.uncalibrated().next().is_some() {
@@ -39,6 +43,7 @@ pub fn write(
         page.pid = pid;
         page.process(run, process)?;
     }
+    page.machines(run)?;
     Ok(page.out.write_all(b"\n]}\n")?)
 }
 

@@ -7,6 +7,7 @@
 pub mod chrome;
 mod gpu;
 mod lanes;
+mod machine;
 pub mod perfetto;
 mod timeline;
 

@@ -5,5 +5,6 @@
 
 pub mod arena;
 pub mod gpu;
+pub mod machine;
 pub mod record;
 pub mod spool;

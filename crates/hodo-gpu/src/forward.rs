@@ -3,8 +3,11 @@
 //! Torch numbers the autograd nodes of a thread as it makes them, and makes a node before it
 //! launches the operation's kernels. So at a launch the newest number is the operation's own, and
 //! reading it there costs a call of two nanoseconds; scopes pay nothing.
+//!
+//! Each thread numbers its nodes by itself. Where two threads of a program made nodes of one number,
+//! the number alone does not tell which is meant, and its scope is not known rather than wrong.
 
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Nodes that are remembered; a power of two.
 const REMEMBERED: usize = 1 << 16;
@@ -20,12 +23,23 @@ static NODES: [Node; REMEMBERED] = [const { Node::new() }; REMEMBERED];
 struct Node {
     /// Its number and one, so that 0 is none.
     number: AtomicU64,
+    /// 0 when it is not known.
     scope: AtomicU64,
+    /// The thread that made it.
+    thread: AtomicUsize,
+}
+
+/// The calling thread, by the address of something that only it has.
+fn this_thread() -> usize {
+    std::thread_local! {
+        static OWN: u8 = const { 0 };
+    }
+    OWN.try_with(|own| std::ptr::from_ref(own).addr()).unwrap_or(0)
 }
 
 impl Node {
     const fn new() -> Node {
-        Node { number: AtomicU64::new(0), scope: AtomicU64::new(0) }
+        Node { number: AtomicU64::new(0), scope: AtomicU64::new(0), thread: AtomicUsize::new(0) }
     }
 }
 
@@ -69,12 +83,16 @@ pub fn launched(scope: u64) {
     // SAFETY: only `watch` stores here, a function of this type.
     let next: NextNode = unsafe { std::mem::transmute::<*mut (), NextNode>(next) };
     let number = next();
-    let node = node(number.wrapping_sub(1));
-    // The first launch is the operation's own; what follows without a new node needs no gradient.
-    if number != 0 && node.number.load(Ordering::Relaxed) != number {
+    let Some(before) = number.checked_sub(1) else { return };
+    let node = node(before);
+    if node.number.load(Ordering::Relaxed) != number {
+        node.thread.store(this_thread(), Ordering::Relaxed);
         node.scope.store(scope, Ordering::Relaxed);
         node.number.store(number, Ordering::Release);
+    } else if node.thread.load(Ordering::Relaxed) != this_thread() {
+        node.scope.store(0, Ordering::Relaxed);
     }
+    // Else the first launch was the operation's own; what follows needs no gradient.
 }
 
 /// The scope that the node with this number was made in; 0 when not known.
@@ -113,12 +131,19 @@ mod tests {
         launch(101, 10);
         launch(101, 11); // a kernel of something that needs no gradient
         launch(104, 20);
+        launch(501, 40);
+        std::thread::scope(|threads| {
+            threads.spawn(|| launch(501, 50));
+            threads.spawn(|| launch(601, 60));
+        });
         look_away();
         launch(105, 30);
         assert_eq!(scope_of(100), 10);
         assert_eq!(scope_of(103), 20);
         assert_eq!(scope_of(102), 20, "made just before the one that launched");
         assert_eq!(scope_of(104), 20, "nothing after it, so the one before");
+        assert_eq!(scope_of(500), 0, "two threads made one of this number");
+        assert_eq!(scope_of(600), 60);
         assert_eq!(scope_of(1000), 0);
         assert_eq!(scope_of(u64::MAX), 0, "nodes that accumulate gradients have this number");
     }

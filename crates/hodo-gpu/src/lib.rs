@@ -38,6 +38,7 @@ use hodo_record::binding::{Companion, accompany};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static COMPANION: Companion = Companion {
+    name: "gpu",
     started: capture::started,
     stopping: capture::stopping,
     flush: capture::flush,
@@ -45,6 +46,7 @@ static COMPANION: Companion = Companion {
     in_child: capture::in_child,
     thread_ends: ambient::ends,
     state: capture::state,
+    ..Companion::IDLE
 };
 
 /// Makes recorders that this copy of hodo starts capture the GPU, as their configuration says.

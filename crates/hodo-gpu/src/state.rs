@@ -1,5 +1,6 @@
 //! What the capture is doing and what it has seen, for `health()` and for the file.
 
+use crate::cupti::Device;
 use hodo_format::gpu::{Detail, Work, flag};
 use hodo_record::binding::Object;
 
@@ -110,6 +111,8 @@ impl Standing {
 
 /// Why nothing is captured, as files and views name it.
 pub mod missing {
+    /// The machine has no GPU, or no driver for it.
+    pub const NO_GPU: &str = "no_gpu";
     /// The program did not use CUDA.
     pub const NO_CUDA: &str = "no_cuda";
     /// CUPTI was not found, or cannot be opened.
@@ -142,8 +145,8 @@ pub struct State {
     pub version: String,
     /// The CUDA version of the driver, as 13000.
     pub driver: u32,
-    /// Names of the devices, in CUDA's order.
-    pub devices: Vec<String>,
+    /// The devices, in CUDA's order.
+    pub devices: Vec<Device>,
     /// Whether CUDA was running when the capture began: what ran before is not known.
     pub late: bool,
     /// Kinds of work that are captured.
@@ -226,8 +229,9 @@ impl State {
     }
 
     fn devices(&self) -> String {
-        let device = |(number, name): (usize, &String)| {
-            Object::default().number("device", number as u64).text("name", name).finish()
+        let device = |(number, device): (usize, &Device)| {
+            let object = Object::default().number("device", number as u64);
+            object.text("name", &device.name).maybe_text("uuid", device.uuid.as_deref()).finish()
         };
         let devices: Vec<String> = self.devices.iter().enumerate().map(device).collect();
         format!("[{}]", devices.join(", "))

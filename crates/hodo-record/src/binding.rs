@@ -6,8 +6,9 @@
 use crate::front::THREAD;
 
 pub use crate::attr::{JSON, Raw, TEXT};
-pub use crate::clock::counter;
-pub use crate::companion::{Companion, Recording, accompany};
+pub use crate::clock::{counter, nanoseconds};
+pub use crate::companion::{Companion, Recording, UNKNOWN, accompany};
+pub use crate::config::parse_bytes;
 pub use crate::context::{Entered, Suspended};
 pub use crate::control::warn;
 pub use crate::front::scope_id;
@@ -16,6 +17,8 @@ pub use crate::json::Object;
 pub use crate::numbers::swap_entered;
 pub use crate::process::{is_changing, is_recorder};
 pub use crate::rendezvous::{on_word, table};
+pub use crate::run::{clean, host, random};
+pub use crate::scopes::{Scopes, scopes};
 pub use crate::signals::{with_all_blocked, without_sigxfsz};
 pub use crate::table::Table;
 pub use crate::thread::{DROPPED, INERT, LAYOUT_VERSION, Opened, Thread, span_head};
@@ -105,13 +108,28 @@ pub fn intern_symbol(text: &str) -> u32 {
 
 /// The state of the GPU's capture as a JSON object; empty where the recorder has none.
 pub fn gpu_state() -> String {
-    let Some(table) = table().filter(|table| table.size as usize >= size_of::<Table>()) else {
+    let known = std::mem::offset_of!(Table, companion_state);
+    let Some(table) = table().filter(|table| table.size as usize >= known) else {
         return String::new();
     };
+    // SAFETY: the buffer has the size that is told.
+    fetched(|text| unsafe { (table.gpu_state)(text.as_mut_ptr(), text.len()) })
+}
+
+/// The state of a companion of the recorder as a JSON object; empty where it has none of that name.
+pub fn companion_state(name: &str) -> String {
+    let Some(table) = whole_table() else { return String::new() };
+    // SAFETY: the buffer has the size that is told, and the name is a text.
+    fetched(|text| unsafe {
+        (table.companion_state)(name.as_ptr(), name.len(), text.as_mut_ptr(), text.len())
+    })
+}
+
+/// A text of another copy: `fetch` fills in what fits and says how long it is.
+fn fetched(fetch: impl Fn(&mut [u8]) -> usize) -> String {
     let mut text = vec![0; 4096];
     for _ in 0..2 {
-        // SAFETY: the buffer has the size that is told.
-        let len = unsafe { (table.gpu_state)(text.as_mut_ptr(), text.len()) };
+        let len = fetch(&mut text);
         let fits = len <= text.len();
         text.resize(len, 0);
         if fits {
@@ -119,4 +137,18 @@ pub fn gpu_state() -> String {
         }
     }
     String::from_utf8(text).unwrap_or_default()
+}
+
+/// Asks a companion of the recorder for something, in words of its own: 0 when it is done,
+/// [`UNKNOWN`] where there is none of that name.
+pub fn ask_companion(name: &str, words: &str) -> u32 {
+    // SAFETY: both are texts.
+    whole_table().map_or(UNKNOWN, |table| unsafe {
+        (table.ask_companion)(name.as_ptr(), name.len(), words.as_ptr(), words.len())
+    })
+}
+
+/// The table of the copy that records, if it has all that this one knows.
+fn whole_table() -> Option<&'static Table> {
+    table().filter(|table| table.size as usize >= size_of::<Table>())
 }

@@ -1,4 +1,5 @@
-//! What one scope costs here: measured on a thread state of its own, which records into scrap.
+//! What one scope costs here: measured on a thread state of its own, which records into scrap. And
+//! the least that reading the counter takes.
 
 use crate::cpu::CpuWatch;
 use crate::thread::{Thread, root_slot, span_head};
@@ -7,6 +8,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const BATCHES: usize = 32;
 const BATCH: usize = 64;
+
+/// Readings of the counter that [`readings_cost`] is about: enough for a counter that is slow.
+pub const READINGS: u64 = 64;
+const READING_BATCHES: usize = 8;
 
 static STILL: AtomicU64 = AtomicU64::new(0);
 
@@ -21,6 +26,20 @@ pub fn scope_cost() -> u64 {
     let mut costs: Vec<u64> = (0..BATCHES).map(|_| batch(&mut thread, &mut units)).collect();
     costs.sort_unstable();
     costs[BATCHES / 2]
+}
+
+/// Ticks that [`READINGS`] readings of the counter take at the least: the quickest batch's.
+pub fn readings_cost() -> u64 {
+    (0..READING_BATCHES).map(|_| reading_batch()).min().unwrap_or(0)
+}
+
+fn reading_batch() -> u64 {
+    let began = crate::clock::counter();
+    let mut last = began;
+    for _ in 0..READINGS {
+        last = std::hint::black_box(crate::clock::counter());
+    }
+    last.wrapping_sub(began)
 }
 
 fn batch(thread: &mut Thread, units: &mut [Unit]) -> u64 {

@@ -2,6 +2,7 @@
 
 use crate::clock::ClockSource;
 use crate::cpu::CpuMethod;
+use crate::telemetry::Telemetry;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct Config {
     pub share_run: bool,
     /// What is captured of the GPU, where the copy of hodo that records can.
     pub gpu: Gpu,
+    /// How often the machine is read, where the copy of hodo that records can.
+    pub telemetry: Telemetry,
 }
 
 /// What is captured of the GPU. Nothing here ever initialises CUDA.
@@ -93,6 +96,7 @@ impl Default for Config {
             clock: None,
             share_run: true,
             gpu: Gpu::Auto,
+            telemetry: Telemetry::default(),
         }
     }
 }
@@ -120,6 +124,8 @@ impl Config {
             self.flush_interval = Duration::from_millis(ms);
         }
         self.gpu = read("HODO_GPU").and_then(|word| Gpu::from_word(&word)).unwrap_or(self.gpu);
+        let telemetry = read("HODO_TELEMETRY").and_then(|text| Telemetry::parse(&text).ok());
+        self.telemetry = telemetry.unwrap_or(self.telemetry);
         self.cpu_time = read("HODO_CPU").and_then(|w| CpuMethod::from_name(&w)).or(self.cpu_time);
         self.clock = match read("HODO_CLOCK").as_deref() {
             Some("counter") => Some(ClockSource::Counter),
@@ -149,7 +155,10 @@ impl Config {
             Some(format!("{name}={value} is ignored: it takes {wants}"))
         };
         let numbers = ["HODO_MEMORY", "HODO_SPOOL_BYTES", "HODO_MAX_DEPTH", "HODO_FLUSH"];
-        WORDS.iter().filter_map(word).chain(numbers.iter().filter_map(number)).collect()
+        let telemetry = read("HODO_TELEMETRY").filter(|text| !text.is_empty());
+        let telemetry = telemetry.and_then(|text| Telemetry::parse(&text).err());
+        let told = WORDS.iter().filter_map(word).chain(numbers.iter().filter_map(number));
+        told.chain(telemetry.map(|error| format!("HODO_TELEMETRY: {error}"))).collect()
     }
 
     /// Fills in from `read` what was not set, and switches off if it says so: what every start

@@ -8,8 +8,12 @@
 //!
 //! A hypervisor takes the CPU without either changing, and the kernel does not count what it took.
 //! An estimate is never below the kernel's clock, and above it by less than the age of the reading it
-//! rests on. So the age is the bound, for a single time and for the difference of two.
+//! rests on. So the age is the bound, for a single time and for the difference of two. What the
+//! thread's own scopes took at the very least since then cannot have been taken from it, and does not
+//! count as age ([`Made`]): a thread that does little but open and close scopes asks the kernel less
+//! often, for the same bound.
 
+use crate::calibrate::READINGS;
 use crate::clock::{ClockSource, Rate, nanoseconds};
 use crate::{perf, rseq};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,9 +106,71 @@ impl CpuWatch {
     /// Whether the offset holds at `now`, read just before.
     #[inline(always)]
     pub fn holds(&self, now: u64) -> bool {
+        self.is_armed() && now < self.deadline
+    }
+
+    /// Whether the thread has kept the CPU since the watch was armed.
+    #[inline(always)]
+    fn is_armed(&self) -> bool {
         // SAFETY: `watch` points at this thread's rseq field, its perf page, or a static.
-        let seen = unsafe { (*self.watch).load(Ordering::Relaxed) };
-        seen == self.armed && now < self.deadline
+        unsafe { (*self.watch).load(Ordering::Relaxed) == self.armed }
+    }
+}
+
+/// What a thread has recorded so far, for what it tells of the time that it ran.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Made {
+    /// Scopes opened, from any start.
+    pub opened: u64,
+    /// Records written, from any start.
+    pub records: u64,
+    /// Openings and closings that had no reading of the counter to themselves.
+    pub shared_readings: u64,
+}
+
+impl Made {
+    /// Readings of the counter that were certainly made since `before`: one to open a scope and one
+    /// to write its record.
+    fn readings_since(&self, before: &Made) -> u64 {
+        let opened = self.opened.wrapping_sub(before.opened);
+        let records = self.records.wrapping_sub(before.records);
+        let shared = self.shared_readings.wrapping_sub(before.shared_readings);
+        (2 * opened.min(records)).saturating_sub(shared)
+    }
+}
+
+/// The last reading of the kernel's clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    at: u64,
+    cpu: u64,
+    made: Made,
+    /// Ticks that it is good for.
+    good_for: u64,
+    /// Ticks after which it is too old in any case.
+    longest: u64,
+}
+
+impl Reading {
+    /// Ticks that it is still good for at `now`, when the thread has `made` that since and each
+    /// [`READINGS`] readings of the counter take `readings_cost` ticks at least.
+    fn left(&self, now: u64, made: &Made, readings_cost: u64) -> u64 {
+        let age = now.saturating_sub(self.at);
+        let known = self.known(made, readings_cost);
+        let left = self.good_for.saturating_sub(age.saturating_sub(known));
+        left.min(self.longest.saturating_sub(age))
+    }
+
+    /// Ticks that the thread must have run for what it `made` since.
+    fn known(&self, made: &Made, readings_cost: u64) -> u64 {
+        made.readings_since(&self.made).saturating_mul(readings_cost) / READINGS
+    }
+
+    /// The cost of readings, less if the thread's CPU time is now `cpu` and that was too little for
+    /// what it `made`. Little by little, so that one odd time of the kernel's does not spoil it.
+    fn corrected(&self, cpu: u64, made: &Made, readings_cost: u64) -> u64 {
+        let ran = cpu.saturating_sub(self.cpu);
+        if self.known(made, readings_cost) > ran { readings_cost - readings_cost / 16 } else { readings_cost }
     }
 }
 
@@ -114,6 +180,7 @@ pub struct CpuClock {
     method: CpuMethod,
     page: Option<perf::Page>,
     good_for_ns: u64,
+    last: Reading,
 }
 
 impl CpuClock {
@@ -127,17 +194,38 @@ impl CpuClock {
         };
         let method = if works { method } else { CpuMethod::Syscall };
         let unseen = method == CpuMethod::Syscall || may_be_virtual();
-        CpuClock { method, page, good_for_ns: if unseen { GOOD_FOR_NS } else { GOOD_FOR_OWN_NS } }
+        let good_for_ns = if unseen { GOOD_FOR_NS } else { GOOD_FOR_OWN_NS };
+        CpuClock { method, page, good_for_ns, last: Reading::default() }
+    }
+
+    /// Lets the last reading hold for longer, if the thread kept the CPU and what it `made` since
+    /// accounts for the time.
+    pub fn extend(
+        &self,
+        watch: &mut CpuWatch,
+        now: u64,
+        made: &Made,
+        readings_cost: &AtomicU64,
+    ) -> bool {
+        let left = self.last.left(now, made, readings_cost.load(Ordering::Relaxed));
+        // For less than this it would soon be asked again.
+        let extends = left > self.last.good_for / 8 && watch.is_armed();
+        if extends {
+            watch.deadline = now + left;
+        }
+        extends
     }
 
     /// Reads the kernel's clock, arms the watch, and returns the thread's CPU ticks and whether a
     /// system call was made.
     pub fn resync(
-        &self,
+        &mut self,
         watch: &mut CpuWatch,
         now: u64,
         source: ClockSource,
         rate: &Rate,
+        made: Made,
+        readings_cost: &AtomicU64,
     ) -> (u64, bool) {
         if self.method == CpuMethod::Syscall && now < watch.deadline {
             return (now.wrapping_add(watch.offset), false);
@@ -152,8 +240,16 @@ impl CpuClock {
         // estimates too high by less than their age; the other way round, too low by all of it.
         let read_at = source.now();
         let cpu = rate.ticks(nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID));
+        let good_for = rate.ticks(self.good_for_ns);
         watch.offset = cpu.wrapping_sub(read_at);
-        watch.deadline = read_at + rate.ticks(self.good_for_ns);
+        watch.deadline = read_at + good_for;
+        let before = readings_cost.load(Ordering::Relaxed);
+        let corrected = self.last.corrected(cpu, &made, before);
+        if corrected != before {
+            readings_cost.store(corrected, Ordering::Relaxed);
+        }
+        let longest = rate.ticks(GOOD_FOR_OWN_NS);
+        self.last = Reading { at: read_at, cpu, made, good_for, longest };
         (cpu, true)
     }
 
@@ -189,4 +285,64 @@ fn may_be_virtual() -> bool {
 #[cfg(not(target_arch = "x86_64"))]
 fn may_be_virtual() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READING: Reading =
+        Reading { at: 1_000,
+        cpu: 400, made: Made { opened: 7, records: 5, shared_readings: 3 }, good_for: 200, longest: 900 };
+
+    fn made(scopes: u64, records: u64, shared: u64) -> Made {
+        Made { opened: 7 + scopes, records: 5 + records, shared_readings: 3 + shared }
+    }
+
+    #[test]
+    fn a_reading_ages_with_the_time_that_no_scope_accounts_for() {
+        let ten_a_reading = 10 * READINGS;
+        assert_eq!(READING.left(1_150, &made(0, 0, 0), ten_a_reading), 50);
+        assert_eq!(READING.left(1_150, &made(5, 5, 0), ten_a_reading), 150);
+        assert_eq!(READING.left(1_600, &made(5, 5, 0), ten_a_reading), 0);
+        assert_eq!(READING.left(1_300, &made(5, 5, 0), 0), 0);
+    }
+
+    #[test]
+    fn only_readings_that_were_surely_made_count() {
+        let (before, only_opened) = (READING.made, made(9, 0, 0));
+        assert_eq!(only_opened.readings_since(&before), 0);
+        assert_eq!(made(0, 9, 0).readings_since(&before), 0);
+        assert_eq!(made(9, 4, 0).readings_since(&before), 8);
+        assert_eq!(made(4, 4, 3).readings_since(&before), 5);
+        assert_eq!(made(1, 1, 4).readings_since(&before), 0);
+    }
+
+    #[test]
+    fn no_reading_is_good_for_longer_than_one_on_a_machine_of_its_own() {
+        let cost = 100 * READINGS;
+        assert_eq!(READING.left(1_850, &made(99, 99, 0), cost), 50);
+        assert_eq!(READING.left(2_000, &made(99, 99, 0), cost), 0);
+    }
+
+    #[test]
+    fn a_cost_that_a_thread_has_beaten_comes_down() {
+        let cost = 16 * READINGS;
+        assert_eq!(READING.corrected(400 + 160, &made(5, 5, 0), cost), cost);
+        assert_eq!(READING.corrected(400 + 159, &made(5, 5, 0), cost), 15 * READINGS);
+    }
+
+    #[test]
+    fn a_reading_is_extended_only_while_the_thread_keeps_the_cpu() {
+        let word = AtomicU64::new(4);
+        let mut watch = CpuWatch { watch: &raw const word, armed: 4, deadline: 1_200, offset: 0 };
+        let mut clock = CpuClock::attach(CpuMethod::Off);
+        clock.last = READING;
+        let (scopes, cost) = (made(5, 5, 0), &AtomicU64::new(10 * READINGS));
+        assert!(clock.extend(&mut watch, 1_200, &scopes, cost));
+        assert_eq!(watch.deadline, 1_300);
+        assert!(!clock.extend(&mut watch, 1_290, &scopes, cost), "too little is left");
+        word.store(0, Ordering::Relaxed);
+        assert!(!clock.extend(&mut watch, 1_200, &scopes, cost));
+    }
 }

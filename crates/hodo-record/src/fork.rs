@@ -46,6 +46,7 @@ pub fn link(parent: &Process) -> Option<String> {
 extern "C" fn before() {
     crate::guarded((), || {
         let changing = process::hold();
+        companion::tell(|companion| (companion.before_fork)());
         if let Some(process) = process::current() {
             process.pump.pause();
             let span = crate::attach::existing().map_or(SpanId::NONE, |(thread, _)| {

@@ -9,12 +9,13 @@ use crate::write::{Sort, append};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
 use hodo_format::record::{Head, Unit, flag};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Free slots of this sort.
 #[derive(Debug, Default)]
 pub struct Handles {
     free: Mutex<Vec<FreeSlot>>,
+    made: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl Handles {
                 unsafe { (*slot).id.store(0, Ordering::Relaxed) };
                 free.push(FreeSlot(slot));
             }
+            self.made.fetch_add(SLAB_UNITS, Ordering::Relaxed);
             arena.slab(slab).kind.store(slab_kind::SLOTS, Ordering::Release);
         }
         free.pop().map(|slot| slot.0)
@@ -42,6 +44,12 @@ impl Handles {
 
     fn give(&self, slot: *mut Slot) {
         crate::lock(&self.free).push(FreeSlot(slot));
+    }
+
+    /// How many are in use.
+    pub fn in_use(&self) -> usize {
+        let free = crate::lock(&self.free).len();
+        self.made.load(Ordering::Relaxed).saturating_sub(free)
     }
 }
 

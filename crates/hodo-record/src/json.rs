@@ -14,7 +14,8 @@ impl Object {
         self.text.push_str(if self.text.is_empty() { "{\n  " } else { ",\n  " });
         quote(&mut self.text, key);
         self.text.push_str(": ");
-        self.text.push_str(json);
+        // What an object of its own ends with is no part of the value.
+        self.text.push_str(json.trim_end());
         self
     }
 

@@ -18,7 +18,7 @@ recorder! {
     arena attach attr begun calibrate clock companion config context control
     cpu drain fork front handle health json left_open names
     numbers perf pin pool process pump rank rendezvous rseq
-    run scope signals store strings table thread work write
+    run scope scopes signals store strings table telemetry thread work write
 }
 
 #[cfg(not(loom))]
@@ -39,6 +39,7 @@ mod api {
     pub use crate::process::Started;
     pub use crate::pump::Flushed;
     pub use crate::rendezvous::is_on;
+    pub use crate::telemetry::Telemetry;
     pub use hodo_format::arena::{Counts, Loss};
     pub use hodo_format::record::flag;
 }

@@ -45,6 +45,8 @@ pub struct Process {
     pub(crate) strings: Strings,
     pub(crate) pump: Pump,
     pub(crate) scope_cost: AtomicU64,
+    /// See [`calibrate::readings_cost`]; less once a thread's CPU time shows that they take less.
+    pub(crate) readings_cost: AtomicU64,
     /// Sums over threads that ended.
     pub(crate) buried: Mutex<ThreadInfo>,
     /// The pump's round in which a thread waited for memory in vain.
@@ -133,7 +135,9 @@ fn become_child() -> Option<&'static Process> {
     config.app = Some(parent.identity.app.clone());
     config.parent = fork::link(parent);
     config.memory_bytes = (config.memory_bytes / CHILD_SHARE).max(CHILD_MIN_BYTES.min(config.memory_bytes));
-    establish(Process::make(config))
+    let process = establish(Process::make(config))?;
+    companion::tell(|companion| (companion.started)(companion::recording(process)));
+    Some(process)
 }
 
 fn establish(process: Process) -> Option<&'static Process> {
@@ -223,6 +227,7 @@ impl Process {
         shortcomings.extend(trouble);
         let (cpu, _) = cpu::choose(config.cpu_time);
         let scope_cost = calibrate::scope_cost();
+        let readings_cost = calibrate::readings_cost();
         wait_since(&first_anchor, clock);
         let second_anchor = clock.anchor();
         arena.keep(first_anchor);
@@ -247,6 +252,7 @@ impl Process {
             strings: Strings::default(),
             pump: Pump::default(),
             scope_cost: AtomicU64::new(scope_cost),
+            readings_cost: AtomicU64::new(readings_cost),
             buried: Mutex::default(),
             waited_in: AtomicU64::new(u64::MAX),
             stopped: AtomicBool::new(false),

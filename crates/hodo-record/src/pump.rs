@@ -1,6 +1,7 @@
 //! The pump: the one background thread, which moves records from the rings to the spool.
 
 use crate::arena::Arena;
+use crate::companion;
 use crate::process::Process;
 use crate::signals;
 use crate::work::Work;
@@ -108,6 +109,7 @@ impl Pump {
                 *thread = Some(handle);
                 self.running.store(true, Ordering::Release);
                 process.resume_fast_path();
+                companion::tell(|companion| (companion.resumed)());
             }
             Err(error) => {
                 self.complain(process, &format!("cannot start the pump thread: {error}"));

@@ -147,7 +147,7 @@ pub fn random() -> u64 {
 }
 
 /// Name of this machine.
-fn host() -> String {
+pub fn host() -> String {
     let mut name = [0u8; 256];
     // SAFETY: the buffer is valid for its length, and stays NUL-terminated by its last byte.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
@@ -176,7 +176,7 @@ fn stamp(wall_ns: u64) -> String {
 }
 
 /// `text` as part of a folder's name.
-fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
     let text: String = text.chars().take(48).map(|c| if fits(c) { c } else { '_' }).collect();
     if text.starts_with('.') { format!("_{text}") } else { text }

@@ -5,7 +5,7 @@ use crate::arena::Purpose;
 use crate::attach::attached;
 use crate::process::Process;
 use crate::thread::{DROPPED, Opened, TAG, Thread};
-use crate::write::{Sort, append, lose};
+use crate::write::{Sort, append, lose, made};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
 use hodo_format::record::{Head, SpanId, Unit, code, flag};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,8 +17,15 @@ const OPENED_IN_PANIC: u16 = 1 << 15;
 #[cold]
 pub fn resync(thread: &mut Thread, now: u64) -> u64 {
     let Some(process) = crate::process::current() else { return now };
-    let Some(clock) = thread.clock.take() else { return now };
-    let (cpu, called) = clock.resync(&mut thread.cpu, now, process.clock, &process.rate());
+    let Some(mut clock) = thread.clock.take() else { return now };
+    let made = made(thread);
+    let readings_cost = &process.readings_cost;
+    let (cpu, called) = if clock.extend(&mut thread.cpu, now, &made, readings_cost) {
+        (now.wrapping_add(thread.cpu.offset), false)
+    } else {
+        let rate = process.rate();
+        clock.resync(&mut thread.cpu, now, process.clock, &rate, made, readings_cost)
+    };
     thread.clock = Some(clock);
     if called {
         thread.header().cpu_syscalls.fetch_add(1, Ordering::Relaxed);

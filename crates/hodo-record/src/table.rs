@@ -80,6 +80,11 @@ pub struct Table {
     pub gpu_state: unsafe extern "C" fn(*mut u8, usize) -> usize,
     /// Names a thread by its number of the system's: number, text.
     pub name_thread: unsafe extern "C" fn(u32, *const u8, usize),
+    /// Copies the state of a companion, a JSON object, as far as it fits; returns its length: name,
+    /// text.
+    pub companion_state: unsafe extern "C" fn(*const u8, usize, *mut u8, usize) -> usize,
+    /// Asks a companion for something, 0 when done: name, words.
+    pub ask_companion: unsafe extern "C" fn(*const u8, usize, *const u8, usize) -> u32,
 }
 
 /// This copy's table.
@@ -115,6 +120,8 @@ pub static TABLE: Table = Table {
     mark_with,
     gpu_state,
     name_thread,
+    companion_state,
+    ask_companion,
 };
 
 extern "C" fn thread(version: u32) -> *mut Thread {
@@ -319,11 +326,42 @@ unsafe extern "C" fn mark_with(
 /// # Safety
 /// `text` points at `size` bytes that may be written, or `size` is 0.
 unsafe extern "C" fn gpu_state(text: *mut u8, size: usize) -> usize {
+    let name = "gpu";
+    // SAFETY: by the contract.
+    unsafe { companion_state(name.as_ptr(), name.len(), text, size) }
+}
+
+/// # Safety
+/// The name is a live `str`; `text` points at `size` bytes that may be written, or `size` is 0.
+unsafe extern "C" fn companion_state(
+    name: *const u8,
+    len: usize,
+    text: *mut u8,
+    size: usize,
+) -> usize {
     guarded(0, || {
-        let state = crate::companion::state();
+        // SAFETY: by the contract.
+        let name = unsafe { std::slice::from_raw_parts(name, len) };
+        let state = crate::companion::state(&String::from_utf8_lossy(name));
         // SAFETY: by the contract.
         unsafe { text.copy_from_nonoverlapping(state.as_ptr(), state.len().min(size)) };
         state.len()
+    })
+}
+
+/// # Safety
+/// Both texts are live `str`s.
+unsafe extern "C" fn ask_companion(
+    name: *const u8,
+    len: usize,
+    words: *const u8,
+    words_len: usize,
+) -> u32 {
+    guarded(crate::companion::UNKNOWN, || {
+        // SAFETY: by the contract.
+        let [name, words] = [(name, len), (words, words_len)]
+            .map(|(text, len)| String::from_utf8_lossy(unsafe { std::slice::from_raw_parts(text, len) }));
+        crate::companion::ask(&name, &words)
     })
 }
 

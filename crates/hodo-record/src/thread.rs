@@ -8,8 +8,8 @@ use hodo_format::arena::{SlabHeader, Slot, ThreadHeader};
 use hodo_format::record::{Head, Kind, SpanId, Unit};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Version of [`Thread`]'s layout up to and including `scope_cost`.
-pub const LAYOUT_VERSION: u32 = 1;
+/// Version of [`Thread`]'s layout up to and including `shared_readings`.
+pub const LAYOUT_VERSION: u32 = 2;
 
 /// One thread's state. Only the thread itself writes it, but for `fast` and `scope_cost`.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Thread {
     pub cpu: CpuWatch,
     /// Ticks that one open and close cost, as calibrated.
     pub scope_cost: AtomicU64,
+    /// Openings and closings that had no reading of the clock to themselves.
+    pub shared_readings: u64,
 
     // Not part of the shared layout from here on.
     /// Random id of the recorder it belongs to; 0 when wiped or ended.
@@ -127,6 +129,7 @@ impl Thread {
             published: std::ptr::null(),
             cpu: CpuWatch::stale(),
             scope_cost: AtomicU64::new(0),
+            shared_readings: 0,
             process: 0,
             number: 0,
             slot_slabs: Vec::new(),
@@ -254,6 +257,7 @@ impl Thread {
                 return None;
             }
             let cpu = now.wrapping_add((*this).cpu.offset);
+            (*this).shared_readings += u64::from(closes) + u64::from(inside != 0);
             if closes {
                 Self::write_span(this, before, now, cpu);
                 let parent = (*before).up;

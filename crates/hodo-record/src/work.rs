@@ -11,6 +11,7 @@ use hodo_format::spool::{
     thread_frame,
 };
 use std::io::Error;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The fastest level; higher ones cost more time than they save space.
@@ -275,6 +276,7 @@ impl Work {
     fn maybe_calibrate(&mut self, process: &Process) {
         if self.last_calibration.elapsed() >= CALIBRATE_EVERY {
             process.set_scope_cost(calibrate::scope_cost());
+            process.readings_cost.store(calibrate::readings_cost(), Ordering::Relaxed);
             self.last_calibration = Instant::now();
         }
     }
@@ -323,7 +325,7 @@ fn write_bytes() -> usize {
 /// Dies where a test asks it to: between writing frames and releasing what they hold.
 #[cfg(feature = "failpoints")]
 fn failpoint() {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::AtomicU64;
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let Ok(word) = std::env::var("HODO_TEST_PUMP") else { return };
     let Some(at) = word.strip_prefix("abort-after-write:").and_then(|n| n.parse().ok()) else {

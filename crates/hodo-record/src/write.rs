@@ -1,6 +1,7 @@
 //! Appending records to a thread's ring, and what happens at the end of a segment.
 
 use crate::arena::Purpose;
+use crate::cpu::Made;
 use crate::process::Process;
 use crate::ring;
 use crate::thread::Thread;
@@ -44,6 +45,16 @@ pub fn append(thread: &mut Thread, process: &Process, units: &[Unit], sort: Sort
     }
     thread.extra_units += units.len() as u32 - 1;
     true
+}
+
+/// What the thread has recorded so far.
+pub fn made(thread: &Thread) -> Made {
+    let units = u64::from(segment_capacity(thread)) - room(thread) as u64;
+    Made {
+        opened: thread.next_id,
+        records: thread.first + units - u64::from(thread.extra_units),
+        shared_readings: thread.shared_readings,
+    }
 }
 
 /// A scope that could not even be opened is produced and lost at once.

@@ -6,7 +6,7 @@ use crate::layout::{HODO_LAYOUT, ThreadState};
 use crate::options::Options;
 use crate::scope::Scope;
 use crate::value::Value;
-use crate::{control, gpu, handle, scope};
+use crate::{control, gpu, handle, scope, telemetry};
 use std::ffi::c_char;
 
 /// Version of `hodo_api_table`: functions are only ever added at its end.
@@ -88,6 +88,12 @@ pub struct Api {
     pub gpu_window_end: extern "C" fn() -> u32,
     /// `hodo_gpu_window_reason`
     pub gpu_window_reason: unsafe extern "C" fn(text: *mut c_char, size: usize) -> usize,
+    /// `hodo_telemetry_start`
+    pub telemetry_start: unsafe extern "C" fn(interval: *const c_char) -> u32,
+    /// `hodo_telemetry_stop`
+    pub telemetry_stop: extern "C" fn() -> u32,
+    /// `hodo_telemetry_state`
+    pub telemetry_state: unsafe extern "C" fn(text: *mut c_char, size: usize) -> usize,
 }
 
 /// The table; null for a version that this library does not have.
@@ -135,5 +141,8 @@ fn table() -> Api {
         gpu_window_begin: gpu::hodo_gpu_window_begin,
         gpu_window_end: gpu::hodo_gpu_window_end,
         gpu_window_reason: gpu::hodo_gpu_window_reason,
+        telemetry_start: telemetry::hodo_telemetry_start,
+        telemetry_stop: telemetry::hodo_telemetry_stop,
+        telemetry_state: telemetry::hodo_telemetry_state,
     }
 }

@@ -1,7 +1,8 @@
 //! Starting, stopping, asking.
 
-use crate::guarded;
 use crate::options::Options;
+use crate::text::words;
+use crate::{guarded, telemetry};
 use hodo_record::{Flushed, Started};
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -23,9 +24,18 @@ fn keep_reason(reason: &str) {
 pub unsafe extern "C" fn hodo_init(options: *const Options) -> u32 {
     guarded(2, || {
         hodo_gpu::install();
+        hodo_machine::install();
         // SAFETY: by the contract.
-        let config = unsafe { Options::read(options).config() };
-        let (code, reason) = match hodo_record::init(config) {
+        let (options, config) = unsafe {
+            let options = Options::read(options);
+            (options, options.config())
+        };
+        let started = hodo_record::init(config);
+        if started == Started::Already && !options.telemetry.is_null() {
+            // SAFETY: by the contract.
+            telemetry::ask(&format!("start {}", unsafe { words(options.telemetry) }));
+        }
+        let (code, reason) = match started {
             Started::On => (0, String::new()),
             Started::Degraded(why) => (1, why),
             Started::Off(why) => (2, why),

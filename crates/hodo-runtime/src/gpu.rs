@@ -1,7 +1,8 @@
 //! The capture of GPU work.
 
 use crate::guarded;
-use std::ffi::{CStr, c_char};
+use crate::text::{copy, words};
+use std::ffi::c_char;
 
 /// Copies the state of the GPU's capture, a JSON object, NUL-terminated and cut to `size` bytes;
 /// returns the bytes the whole text has, 0 when nothing records.
@@ -15,30 +16,6 @@ pub unsafe extern "C" fn hodo_gpu_state(text: *mut c_char, size: usize) -> usize
         // SAFETY: by the contract.
         unsafe { copy(&state, text, size) }
     })
-}
-
-/// # Safety
-/// `text` is null or points at `size` bytes that may be written.
-unsafe fn copy(from: &str, text: *mut c_char, size: usize) -> usize {
-    if !text.is_null() && size > 0 {
-        let bytes = from.len().min(size - 1);
-        // SAFETY: by the contract; one byte is left for the NUL.
-        unsafe {
-            text.cast::<u8>().copy_from_nonoverlapping(from.as_ptr(), bytes);
-            *text.add(bytes) = 0;
-        }
-    }
-    from.len()
-}
-
-/// # Safety
-/// `text` is null or ends in a NUL.
-unsafe fn words(text: *const c_char) -> String {
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: by the contract.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// Opens a window of closer looking, which slows the program down until `hodo_gpu_window_end`.

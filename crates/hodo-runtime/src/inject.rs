@@ -15,6 +15,7 @@ use std::ffi::c_int;
 pub unsafe extern "C" fn InitializeInjectionNvtx2(tables: Option<GetExportTable>) -> c_int {
     guarded((), || {
         hodo_gpu::install();
+        hodo_machine::install();
         if let Some(tables) = tables {
             // SAFETY: by the contract.
             unsafe { nvtx::attach(tables) };
@@ -31,6 +32,7 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(tables: Option<GetExportTable>
 pub extern "C" fn InitializeInjection() -> c_int {
     guarded((), || {
         hodo_gpu::install();
+        hodo_machine::install();
         hodo_gpu::injected();
     });
     1

@@ -5,7 +5,7 @@ use hodo_record::binding::{Slot, Thread};
 use std::mem::offset_of;
 
 /// Version of `hodo_thread` and `hodo_slot`: with another one only the functions may use them.
-pub const HODO_LAYOUT: u32 = 1;
+pub const HODO_LAYOUT: u32 = 2;
 
 /// An open scope, in memory that outlives the process. Its words stand where the record has them.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub struct ThreadState {
     pub offset: u64,
     /// Ticks that one open and close cost.
     pub scope_cost: u64,
+    /// Openings and closings that had no reading of the counter to themselves.
+    pub shared_readings: u64,
 }
 
 const _: () = {
@@ -85,4 +87,5 @@ const _: () = {
     assert!(offset_of!(ThreadState, until) == offset_of!(Thread, cpu.deadline));
     assert!(offset_of!(ThreadState, offset) == offset_of!(Thread, cpu.offset));
     assert!(offset_of!(ThreadState, scope_cost) == offset_of!(Thread, scope_cost));
+    assert!(offset_of!(ThreadState, shared_readings) == offset_of!(Thread, shared_readings));
 };

@@ -12,6 +12,8 @@ pub mod inject;
 pub mod layout;
 pub mod options;
 pub mod scope;
+pub mod telemetry;
+mod text;
 pub mod value;
 pub mod warnings;
 

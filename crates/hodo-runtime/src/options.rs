@@ -1,6 +1,6 @@
 //! What a program starts hodo with, as C passes it.
 
-use hodo_record::{Config, Gpu};
+use hodo_record::{Config, Gpu, Telemetry};
 use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -34,6 +34,9 @@ pub struct Options {
     /// What is captured of the GPU: "auto", "off", "monitor", "trace" or "pc-sampling"; null for
     /// "auto".
     pub gpu: *const c_char,
+    /// How often the machine is read: "50ms", "1s", "off", and with ",scopes" behind it only while a
+    /// scope is open; null for not at all, or with `gpu` "monitor" once a second.
+    pub telemetry: *const c_char,
 }
 
 impl Options {
@@ -50,6 +53,7 @@ impl Options {
         flush_interval_ms: 0,
         keep_run_private: 0,
         gpu: std::ptr::null(),
+        telemetry: std::ptr::null(),
     };
 
     /// As much of the caller's options as both sides know.
@@ -84,6 +88,9 @@ impl Options {
             if let Some(word) = text(self.gpu).map(CStr::to_string_lossy) {
                 config.gpu = level(&word).unwrap_or(config.gpu);
             }
+            if let Some(words) = text(self.telemetry).map(CStr::to_string_lossy) {
+                config.telemetry = readings(&words).unwrap_or(config.telemetry);
+            }
         }
         if self.max_depth != 0 {
             config.max_depth = self.max_depth;
@@ -111,6 +118,11 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 
 fn path(text: &CStr) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()))
+}
+
+/// The readings that words stand for; those that make no sense are said and change nothing.
+fn readings(words: &str) -> Option<Telemetry> {
+    Telemetry::parse(words).inspect_err(|why| hodo_record::binding::warn(why)).ok()
 }
 
 /// The level a word stands for; one that makes no sense is said and changes nothing.

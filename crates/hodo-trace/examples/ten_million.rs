@@ -2,9 +2,11 @@
 //! attributes), then reads it and builds the tree, and prints what each took.
 //!
 //! `cargo run --release -p hodo-trace --example ten_million -- make DIR [SPANS]`
+//! `cargo run --release -p hodo-trace --example ten_million -- sample DIR` adds a GPU's energy
 //! `taskset -c 0 cargo run --release -p hodo-trace --example ten_million -- report DIR`
 
 use hodo_format::arena::{Anchor, Counts};
+use hodo_format::machine::{Readings, Series, Source, metric, readings_frame, series_frame};
 use hodo_format::record::{AttrsRecord, Span, SpanId, Unit, code, flag};
 use hodo_format::spool::{self, Encoder, Losses, ThreadInfo};
 use hodo_trace::{Filter, FlatSort, ReadOptions, Run, flat, tree};
@@ -35,8 +37,9 @@ fn main() -> Outcome {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["make", dir] => make(Path::new(dir), 10_000_000),
         ["make", dir, spans] => make(Path::new(dir), spans.parse()?),
+        ["sample", dir] => sample(Path::new(dir)),
         ["report", dir] => report(Path::new(dir)),
-        _ => Err("usage: ten_million make DIR [SPANS] | report DIR".into()),
+        _ => Err("usage: ten_million make DIR [SPANS] | sample DIR | report DIR".into()),
     }
 }
 
@@ -52,6 +55,7 @@ fn report(dir: &Path) -> Outcome {
         let indent = "  ".repeat(node.depth as usize);
         println!("{indent}{} {} self {:?} ns p99 {p99} ns", node.name, node.count, node.self_ns);
     }
+    println!("energy {:?}", tree.energy);
     println!("top: {}", top.first().map_or("", |row| &row.name));
     println!("spans {} nodes {}", tree.spans, tree.nodes.len());
     println!("account {:?}", run.processes.first().map(|p| &p.account));
@@ -222,6 +226,21 @@ fn make(dir: &Path, spans: u64) -> Outcome {
         bytes as f64 / made.spans as f64
     );
     Ok(())
+}
+
+/// Readings of a GPU's count of joules, every 50 ms of two minutes.
+fn sample(dir: &Path) -> Outcome {
+    let folder = dir.join("machine-box-0123abcd");
+    std::fs::create_dir_all(&folder)?;
+    let series = [Series::new(1, &Source::Gpu("GPU-1".into()), &metric::GPU_ENERGY)];
+    let mut out = spool::file_header(7, 1).to_vec();
+    let anchor = Anchor { ticks: 1, monotonic_ns: 1, wall_ns: 1_700_000_000_000_000_001 };
+    spool::anchors_frame(0, &[anchor], &mut out);
+    series_frame(1, &series, &mut out);
+    let times: Vec<u64> = (0..2400).map(|row| 1 + row * 50_000_000).collect();
+    let values = times.iter().map(|ns| Some((ns / 2_000_000) as i64)).collect();
+    readings_frame(2, &Readings { series: vec![1], times, values }, &mut out);
+    Ok(std::fs::write(folder.join("samples-000001.hodo"), out)?)
 }
 
 fn catalog(folder: &Path, workers: &[Worker], sequence: u64, made: Counts) -> Outcome {

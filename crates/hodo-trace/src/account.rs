@@ -119,6 +119,15 @@ impl Damage {
         self.bytes == 0 && self.frames == 0 && self.places.is_empty()
     }
 
+    /// Adds what was wrong with other files, whose frames are counted apart.
+    pub(crate) fn join(&mut self, other: Damage, frames: u64) {
+        self.bytes += other.bytes;
+        self.frames += frames;
+        for place in other.places {
+            self.note(place.file, place.offset, place.why);
+        }
+    }
+
     /// Notes a place, if there is still room.
     pub(crate) fn note(&mut self, file: PathBuf, offset: u64, why: impl Into<String>) {
         if self.places.len() < Self::MAX_PLACES {

@@ -58,6 +58,25 @@ impl Clock {
         Some(first.wall_ns as i64)
     }
 
+    /// What the monotonic clock showed at `ticks`; none when it is not calibrated.
+    pub(crate) fn monotonic_ns(&self, ticks: u64) -> Option<i64> {
+        self.axis(0).map(|axis| axis.at(ticks))
+    }
+
+    /// Moments `offset_ns` later than the monotonic clock showed them; none when it is not
+    /// calibrated.
+    pub(crate) fn axis(&self, offset_ns: i64) -> Option<Axis> {
+        let (anchor, ns_per_tick) = (self.anchors.first()?, self.ns_per_tick?);
+        let ns = (anchor.monotonic_ns as i64).saturating_add(offset_ns);
+        Some(Axis { ticks: anchor.ticks, ns, ns_per_tick })
+    }
+
+    /// What the wall clock showed when the monotonic clock began, by the first anchor.
+    pub(crate) fn booted_ns(&self) -> Option<i64> {
+        let anchor = self.anchors.first().filter(|_| self.is_calibrated())?;
+        Some(anchor.wall_ns.wrapping_sub(anchor.monotonic_ns) as i64)
+    }
+
     /// The moment that `other` calls `ticks`, in this clock's ticks; none when one of them is not
     /// calibrated. On one host (`here`) both read the same monotonic clock; else only the wall
     /// clocks compare.
@@ -85,6 +104,24 @@ impl Clock {
     fn offset_ns(&self, anchor: &Anchor, ticks: u64) -> i64 {
         let delta = ticks.wrapping_sub(anchor.ticks) as i64;
         (delta as f64 * self.ns_per_tick.unwrap_or(1.0)).round() as i64
+    }
+}
+
+/// Turns ticks into moments, many of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    ticks: u64,
+    ns: i64,
+    ns_per_tick: f64,
+}
+
+impl Axis {
+    /// The moment of `ticks`, to the nanosecond.
+    #[inline]
+    pub(crate) fn at(&self, ticks: u64) -> i64 {
+        let delta = ticks.wrapping_sub(self.ticks) as i64;
+        // As good as rounding, which is a call where the processor is not known to do it.
+        self.ns.saturating_add((delta as f64 * self.ns_per_tick + 0.5) as i64)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A run as one JSON document: what `hodo report --json` prints and Python's `hodo.trace` returns.
 
 use crate::{
-    Account, Damage, Ending, FlatSort, GpuGap, GpuState, NodeKind, Process, Run, Tree, flat,
-    verdict,
+    Account, Damage, Ending, FlatSort, GpuGap, GpuState, Machine, NodeKind, Process, Run, Tree,
+    flat, verdict,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,8 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "marks_outside_scopes": tree.marks_outside_scopes,
         "gpu": tree.gpu,
         "verdict": all_shown(run, tree).then(|| verdict(run, tree)).flatten(),
+        "energy": tree.energy,
+        "machines": machines(run),
         "failed": endings(&run.failed()),
         "open": endings(&run.open_scopes()),
         "by_self": largest(tree, FlatSort::SelfTime, top),
@@ -40,6 +42,12 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
 /// Whether no filter dropped a scope; a verdict is on a whole run.
 pub fn all_shown(run: &Run, tree: &Tree) -> bool {
     tree.spans == run.span_count() as u64
+}
+
+/// The machines the run was on, over its time there.
+fn machines(run: &Run) -> Vec<Value> {
+    let of = |machine: &Machine| machine.over(run.time_on(machine)).document();
+    run.machines.iter().map(of).collect()
 }
 
 /// The paths that hold scopes and those that lead to them: each parent before its children,
@@ -131,6 +139,7 @@ fn gpu(process: &Process) -> Value {
         "library": state.and_then(GpuState::library),
         "version": state.and_then(GpuState::version),
         "driver": state.and_then(GpuState::driver),
+        "late": state.is_some_and(GpuState::is_late),
         "devices": state.map(GpuState::devices).unwrap_or_default(),
         "counts": state.map(GpuState::counts),
         "launched": gpu.launched(process.state),

@@ -1,5 +1,6 @@
+use crate::machine::machine_folders;
 use crate::model::{Extent, most_telling};
-use crate::read::{self, Brief};
+use crate::read::{self, Brief, is_run};
 use crate::{ProcessState, Run, RunInfo, TraceError};
 use std::path::{Path, PathBuf};
 
@@ -79,16 +80,12 @@ fn newest(dir: &Path) -> Result<PathBuf, TraceError> {
     newest.ok_or_else(|| TraceError::NoRuns { dir: dir.to_owned() })
 }
 
-fn folders(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut folders: Vec<PathBuf> =
         entries.filter_map(|e| Some(e.ok()?.path())).filter(|path| is_run(path)).collect();
     folders.sort();
     folders
-}
-
-fn is_run(folder: &Path) -> bool {
-    folder.join("run.json").is_file() || !read::process_folders(folder).is_empty()
 }
 
 fn file_name(path: &Path) -> String {
@@ -99,6 +96,7 @@ fn summary(folder: &Path) -> RunSummary {
     let info = read::run_info(folder);
     let processes = read::process_folders(folder);
     let sizes: Vec<u64> = processes.iter().map(|p| bytes(p)).collect();
+    let sampled: u64 = machine_folders(folder).iter().map(|machine| bytes(machine)).sum();
     let briefs: Vec<Brief> =
         processes.iter().zip(&sizes).map(|(folder, bytes)| read::brief(folder, *bytes)).collect();
     let state = most_telling(briefs.iter().map(|b| b.state));
@@ -107,7 +105,7 @@ fn summary(folder: &Path) -> RunSummary {
     RunSummary {
         folder: folder.to_owned(),
         info,
-        bytes: sizes.iter().sum(),
+        bytes: sizes.iter().sum::<u64>() + sampled,
         processes: processes.len(),
         state,
         in_state: briefs.iter().filter(|b| Some(b.state) == state).count(),

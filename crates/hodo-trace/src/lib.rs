@@ -23,10 +23,12 @@ mod ends;
 mod error;
 mod filter;
 mod find;
+mod follow;
 mod gpu;
 mod index;
 mod last;
 mod links;
+mod machine;
 mod model;
 mod names;
 mod read;
@@ -48,12 +50,18 @@ pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
 pub use find::RunSummary;
+pub use follow::{Follow, Look, Now, NowKernel, NowMark, NowProcess, NowScope, NowSlow};
 pub use gpu::{
     CopySum, Gpu, GpuBySpan, GpuCounts, GpuDevice, GpuGap, GpuLaunched, GpuMissing, GpuState,
     GpuTotals, GpuWork, KernelName, KernelSum, LaunchLatency, MemorySum, SetSum, SpanGpu, SyncSum,
     WorkByScope, WorkRow, WorkRows,
 };
 pub use last::{Last, parse_duration_ns};
+pub use machine::{
+    Absent, EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, Machine, MachineGpu,
+    MachineSeries, MachineState, Measures, NodeEnergy, SamplerCost, SeriesMissing, SeriesStats,
+    Throttle, TimeRanges, money,
+};
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
     Thread,
@@ -73,4 +81,5 @@ pub use verdict::{
 };
 
 pub use hodo_format::arena::{Anchor, Counts, Loss};
+pub use hodo_format::machine::{Kind as SeriesKind, Metric, Source};
 pub use hodo_format::record::{SpanId, flag};

@@ -1,5 +1,6 @@
 use crate::{
-    Account, Attrs, Clock, Cpu, CpuMissing, Damage, Gpu, MarkAttrs, MarkRow, Names, Row, Spans,
+    Account, Attrs, Clock, Cpu, CpuMissing, Damage, Gpu, Machine, MarkAttrs, MarkRow, Names, Row,
+    Spans,
 };
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::SpanId;
@@ -16,6 +17,8 @@ pub struct Run {
     pub info: RunInfo,
     /// Its processes, in order of their start.
     pub processes: Vec<Process>,
+    /// Readings of the hosts it ran on, by host.
+    pub machines: Vec<Machine>,
 }
 
 /// `run.json`. Missing fields are empty: a damaged file hides no data.
@@ -222,14 +225,17 @@ impl Run {
     }
 
     /// How long the run was, or is so far: from [`Run::start_ns`] to the last moment known of any
-    /// of its processes.
+    /// of its processes. Without a process, how long the machine was sampled.
     pub fn wall_ns(&self) -> Option<u64> {
         self.extent().wall_ns
     }
 
     fn extent(&self) -> Extent {
-        let moments = self.processes.iter().map(|p| (p.start_ns(), p.end_ns()));
-        Extent::new(moments, self.info.start_ns)
+        let processes = self.processes.iter().map(|p| (p.start_ns(), p.end_ns()));
+        // A sidecar's run has nothing but readings.
+        let sampled = self.machines.iter().filter(|_| self.processes.is_empty());
+        let sampled = sampled.filter_map(Machine::extent).map(|(from, to)| (Some(from), Some(to)));
+        Extent::new(processes.chain(sampled), self.info.start_ns)
     }
 
     /// The state that says most about the run: of a process that is live, else of one that ended

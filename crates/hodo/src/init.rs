@@ -34,6 +34,8 @@ pub fn init(config: Config) -> Recording {
     hodo_record::set_warn(|warning| log::warn!(target: "hodo", "{warning}"));
     #[cfg(all(feature = "gpu", not(feature = "off")))]
     hodo_gpu::install();
+    #[cfg(all(feature = "telemetry", not(feature = "off")))]
+    hodo_machine::install();
     Recording { started: backend::init(config) }
 }
 
@@ -112,6 +114,17 @@ pub fn health() -> Health {
 /// ```
 pub fn gpu_state() -> String {
     if backend::is_on() { hodo_record::binding::gpu_state() } else { String::new() }
+}
+
+/// The state of the machine's readings as a JSON object: how often they are made and what of, who makes
+/// them, what they cost, what cannot be read and why. Empty while nothing records.
+///
+/// ```
+/// println!("{}", hodo::telemetry_state());
+/// ```
+pub fn telemetry_state() -> String {
+    let state = || hodo_record::binding::companion_state("telemetry");
+    if backend::is_on() { state() } else { String::new() }
 }
 
 /// The variables that make a process about to be started part of this run, under the scope

@@ -34,6 +34,7 @@
 //!
 //! - `macros` (default): the [`#[hodo::scoped]`](macro@scoped) attribute.
 //! - `off`: no scope, mark or loop leaves a trace in the program.
+//! - `telemetry` (default): [`Config::telemetry`] reads the machine beside the scopes.
 //! - `log`: the recorder's warnings go to the `log` facade instead of standard error.
 //! - `tracing`: [`tracing::Layer`] shows the spans of the `tracing` crate as scopes.
 
@@ -56,8 +57,10 @@ mod value;
 pub use bench::{Bench, Iterations, bench};
 pub use future::{FutureExt, Scoped};
 pub use handle::{Attached, Handle, Link, begin};
-pub use hodo_record::{Config, Flushed, Gpu, Health, ScopeId, Started};
-pub use init::{Recording, child_env, flush, gpu_state, health, init, is_on, shutdown};
+pub use hodo_record::{Config, Flushed, Gpu, Health, ScopeId, Started, Telemetry};
+pub use init::{
+    Recording, child_env, flush, gpu_state, health, init, is_on, shutdown, telemetry_state,
+};
 pub use loops::{LoopExt, Loops, batches, epochs};
 pub use mark::{mark, summary};
 pub use number::{NewScope, current_scope_id, enter_new_scope};

@@ -146,6 +146,7 @@ def init(
         None if os.environ.get("HODO_DIR") else folder,
         max_depth=_MAX_DEPTH,
         gpu=_LEVELS.get(_engine(options), "trace"),
+        telemetry=_readings(options),
     )
     return state in ("on", "degraded")
 
@@ -159,14 +160,24 @@ def _count_not_done(options: InitOptions, analysis_id: str | None) -> None:
     engine = _engine(options)
     if engine not in _LEVELS:
         _not_done.add(f"engine {engine}", "kernels are traced, counters are not read")
-    if options.continuous_system_sampling or options.system_sample_rate_ms:
-        _not_done.add("system sampling", "this version takes no readings of the machine")
     if options.config_file or os.environ.get("GPUFL_CONFIG_FILE"):
         _not_done.add("config_file", "it is not read; pass the settings to init")
     if options.enable_stack_trace:
         _not_done.add("enable_stack_trace", "scopes are recorded without stacks")
     if analysis_id is not None or os.environ.get("GPUFL_ANALYSIS_ID"):
         _not_done.add("analysis_id", "runs are not merged into groups")
+
+
+# Readings closer together would measure themselves.
+_LEAST_RATE_MS = 10
+
+
+def _readings(options: InitOptions) -> str | None:
+    """How often the machine is read: without continuous sampling only while a scope is open."""
+    if options.system_sample_rate_ms <= 0:
+        return None
+    rate = f"{max(options.system_sample_rate_ms, _LEAST_RATE_MS)}ms"
+    return rate if options.continuous_system_sampling else rate + ",scopes"
 
 
 # What hodo captures for an engine; the others read counters, which hodo does not.
@@ -318,10 +329,10 @@ _changing = threading.Lock()
 
 
 def system_start(name: str = "system") -> None:
-    """Begin a stretch of time by this name; it is recorded as a scope."""
+    """Begin a stretch of time by this name, in which the machine is read; it is a scope, too."""
     if _disabled:
         return
-    _not_done.add("system sampling", "this version takes no readings of the machine")
+    _hodo.telemetry_start("")
     with _changing:
         _regions.setdefault(name, []).append(_hodo.begin(name))
 
@@ -333,6 +344,7 @@ def system_stop(name: str = "system") -> None:
         region = begun.pop() if begun else None
     if region is not None:
         region.end()
+        _hodo.telemetry_stop()
 
 
 class Counter:

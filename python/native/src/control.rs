@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Starts recording: "on", "degraded", "off" or "already", and why.
 #[pyfunction]
-#[pyo3(signature = (library, *, app, dir, run, enabled, max_depth, memory_bytes, spool_bytes, flush_ms, share_run, gpu))]
+#[pyo3(signature = (library, *, app, dir, run, enabled, max_depth, memory_bytes, spool_bytes, flush_ms, share_run, gpu, telemetry))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn start(
     py: Python<'_>,
@@ -28,10 +28,12 @@ pub fn start(
     flush_ms: u64,
     share_run: bool,
     gpu: Option<&[u8]>,
+    telemetry: Option<&[u8]>,
 ) -> PyResult<(&'static str, String)> {
     let runtime = runtime::load(library)?;
     let owned = |text: Option<&[u8]>| text.map(CString::new).transpose();
-    let (app, dir, run, gpu) = (owned(app)?, owned(dir)?, owned(run)?, owned(gpu)?);
+    let (app, dir, run) = (owned(app)?, owned(dir)?, owned(run)?);
+    let (gpu, telemetry) = (owned(gpu)?, owned(telemetry)?);
     let text = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |t| t.as_ptr());
     let options = Options {
         struct_size: size_of::<Options>(),
@@ -45,6 +47,7 @@ pub fn start(
         flush_interval_ms: flush_ms,
         keep_run_private: (!share_run).into(),
         gpu: text(&gpu),
+        telemetry: text(&telemetry),
     };
     // SAFETY: the texts live until the calls return. The lock stays held: starting takes
     // milliseconds, and nobody can open a scope meanwhile.

@@ -26,6 +26,7 @@ mod scope_new;
 mod scope_open;
 mod scope_type;
 mod stack;
+mod telemetry;
 mod values;
 
 use gil::Gil;
@@ -171,6 +172,10 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu::gpu_window_end, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_forward_of, module)?)?;
     module.add_function(wrap_pyfunction!(gpu::gpu_watch_forward, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::telemetry_nonsense, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::telemetry_state, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::telemetry_start, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::telemetry_stop, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_no_more, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
     module.add_function(wrap_pyfunction!(read::read_run, module)?)?;

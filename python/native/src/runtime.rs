@@ -19,6 +19,7 @@ pub struct Options {
     pub flush_interval_ms: u64,
     pub keep_run_private: u32,
     pub gpu: *const c_char,
+    pub telemetry: *const c_char,
 }
 
 /// Declares the functions of the library that this module calls.

@@ -98,6 +98,14 @@ inline const char* level(ProfilingEngine engine) {
   }
 }
 
+// How often the machine is read: without continuous sampling only while a scope is open.
+inline std::string readings(const InitOptions& options) {
+  constexpr int least_ms = 10;
+  if (options.system_sample_rate_ms <= 0) return "";
+  const int ms = options.system_sample_rate_ms < least_ms ? least_ms : options.system_sample_rate_ms;
+  return std::to_string(ms) + (options.continuous_system_sampling ? "ms" : "ms,scopes");
+}
+
 }  // namespace detail
 
 // Starts recording; a session that is running is shut down first. False when nothing is recorded.
@@ -110,6 +118,8 @@ inline bool init(const InitOptions& options) {
   // GPUFlight's scopes nest as deep as they like.
   ours.max_depth = 1000000;
   ours.gpu = detail::level(options.profiling_engine);
+  const std::string readings = detail::readings(options);
+  ours.telemetry = readings.empty() ? nullptr : readings.c_str();
   return hodo::init(ours) != hodo::Started::off;
 }
 
@@ -166,9 +176,15 @@ class BenchInvoker {
   ScopeMeta meta_;
 };
 
-// Readings of the machine belong to `hodo monitor`; the moments are kept as marks.
-inline void systemStart(const std::string& name = "system") { hodo::mark("system_start", name); }
-inline void systemStop(const std::string& name = "system") { hodo::mark("system_stop", name); }
+// Between the two the machine is read, whether or not a scope is open; the moments are kept as marks.
+inline void systemStart(const std::string& name = "system") {
+  hodo::mark("system_start", name);
+  hodo::telemetry_start();
+}
+inline void systemStop(const std::string& name = "system") {
+  hodo::mark("system_stop", name);
+  hodo::telemetry_stop();
+}
 
 // A counter is a mark whose values add up.
 class Counter {

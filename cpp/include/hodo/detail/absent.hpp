@@ -73,6 +73,9 @@ inline constexpr hodo_api_table absent = {
     [](const char*, const char*, const char*) -> std::uint32_t { return 1; },
     []() -> std::uint32_t { return 0; },
     absent_reason,
+    [](const char*) -> std::uint32_t { return 2; },
+    []() -> std::uint32_t { return 2; },
+    [](char*, std::size_t) -> std::size_t { return 0; },
 };
 
 }  // namespace detail

@@ -85,6 +85,26 @@ void publish(Word& word, Word value) noexcept {
   reinterpret_cast<std::atomic<Word>&>(word).store(value, std::memory_order_release);
 }
 
+// Whether others have set a word to zero: compared where it lies.
+inline bool is_zero(const std::uint32_t& word) noexcept {
+  bool zero;
+  asm volatile("cmpl $0, %1" : "=@ccz"(zero) : "m"(word));
+  return zero;
+}
+
+// Copies two words at once: a scope is short of places for stores, not of instructions.
+inline void copy_two(std::uint64_t* to, const std::uint64_t* from) noexcept {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
+// Stores two words at once, to be copied by copy_two: it would wait for them if each were stored by
+// itself.
+inline void store_two(std::uint64_t* to, __m128i first, std::uint64_t second) noexcept {
+  const __m128i both = _mm_unpacklo_epi64(first, _mm_cvtsi64_si128(static_cast<long long>(second)));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), both);
+}
+
 inline bool cpu_is_stale(const hodo_thread& thread, std::uint64_t now) noexcept {
   return rarely(read_shared(*thread.watch) != thread.armed) || rarely(now >= thread.until);
 }
@@ -98,7 +118,7 @@ inline void publish_one_more(std::uint32_t& word) noexcept {
 inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   hodo_thread* const thread = own.inlined;
   hodo_slot* const slot = thread->free;
-  if (rarely(slot == nullptr) || rarely(read_shared(thread->fast) == 0)) {
+  if (rarely(slot == nullptr) || rarely(is_zero(thread->fast))) {
     return open_by_call(head, index);
   }
   hodo_slot* const parent = thread->current;
@@ -107,37 +127,28 @@ inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   thread->current = slot;
   thread->next_id = id + 1;
   slot->head = head;
-  slot->parent = parent->id;
+  const __m128i parent_id = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(&parent->id));
   slot->up = parent;
   slot->index = index;
   slot->overhead = 0;
   const std::uint64_t now = __rdtsc();
-  slot->start = now;
+  store_two(&slot->parent, parent_id, now);
   slot->cpu = cpu_is_stale(*thread, now) ? table()->resync(thread, now) : now + thread->offset;
   publish(slot->id, id);
   return {slot, id};
 }
 
-// Out of line: a scope's place in the program then holds the opening and a call. The parts of the
-// scope by themselves: as one they would go through the stack.
-[[gnu::noinline]] inline void close_scope(hodo_slot* slot, std::uint64_t id,
-                                          int exceptions) noexcept {
-  hodo_thread* const thread = own.inlined;
-  if (rarely(exceptions_in_flight() > exceptions)) return close_by_call({slot, id}, true);
+// Writes the record of the innermost scope, for which there is room, and leaves the scope.
+[[gnu::always_inline]] inline void write_span(hodo_thread* thread, hodo_slot* slot,
+                                              std::uint64_t id, std::uint64_t now,
+                                              std::uint64_t cpu) noexcept {
   std::uint64_t* const record = thread->cursor;
-  if (rarely(thread->current != slot) || rarely(slot->id != id) ||
-      rarely(record == thread->end)) {
-    return close_by_call({slot, id}, false);
-  }
-  const std::uint64_t now = __rdtsc();
-  if (cpu_is_stale(*thread, now)) return close_by_call({slot, id}, false);
   const std::uint64_t overhead = slot->overhead;
   record[0] = slot->head;
   record[1] = id;
-  record[2] = slot->parent;
-  record[3] = slot->start;
+  copy_two(record + 2, &slot->parent);
   record[4] = now;
-  record[5] = now + thread->offset - slot->cpu;
+  record[5] = cpu - slot->cpu;
   record[6] = static_cast<std::uint64_t>(slot->index);
   record[7] = overhead;
   thread->cursor = record + 8;
@@ -148,6 +159,28 @@ inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   publish(slot->id, std::uint64_t{0});
   slot->up = thread->free;
   thread->free = slot;
+}
+
+// The same when the thread's CPU time has to be looked up.
+[[gnu::noinline, gnu::cold]] inline void close_stale(hodo_slot* slot, std::uint64_t id,
+                                                     std::uint64_t now) noexcept {
+  hodo_thread* const thread = own.inlined;
+  const std::uint64_t cpu = table()->resync(thread, now);
+  write_span(thread, slot, id, now, cpu);
+}
+
+// The parts of the scope by themselves: as one they would go through the stack.
+inline void close_scope(hodo_slot* slot, std::uint64_t id,
+                                          int exceptions) noexcept {
+  hodo_thread* const thread = own.inlined;
+  if (rarely(exceptions_in_flight() > exceptions)) return close_by_call({slot, id}, true);
+  if (rarely(thread->current != slot) || rarely(slot->id != id) ||
+      rarely(thread->cursor == thread->end)) {
+    return close_by_call({slot, id}, false);
+  }
+  const std::uint64_t now = __rdtsc();
+  if (cpu_is_stale(*thread, now)) return close_stale(slot, id, now);
+  write_span(thread, slot, id, now, now + thread->offset);
 }
 
 #else

@@ -9,6 +9,9 @@ pub fn document(view: &View<'_>) -> Value {
     let lines = super::select::select(view).lines;
     let nodes: Vec<u32> = lines.iter().map(|line| line.node).collect();
     let mut document = hodo_trace::document(view.run, view.tree, &nodes, view.args.top);
+    if let Some(price) = view.args.price {
+        priced(&mut document, price, view.args.currency.as_deref());
+    }
     if view.args.kernels || view.args.kernels_in_full {
         document["kernels"] = json!(super::kernels::table(view));
     }
@@ -19,4 +22,20 @@ pub fn document(view: &View<'_>) -> Value {
         document["samples"] = json!(hodo_trace::samples(view.run, view.filter));
     }
     document
+}
+
+/// Puts what energy cost beside it.
+fn priced(document: &mut Value, price: f64, currency: Option<&str>) {
+    document["price"] = json!({"kwh": price, "currency": currency});
+    let of = |joules: &Value| json!(joules.as_f64().map(|joules| hodo_trace::money(joules, price)));
+    let nodes = document["nodes"].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+    for energy in nodes.iter_mut().map(|node| &mut node["energy"]).filter(|e| e.is_object()) {
+        (energy["total_cost"], energy["self_cost"]) =
+            (of(&energy["total_j"]), of(&energy["self_j"]));
+    }
+    let energy = &mut document["energy"];
+    if energy.is_object() {
+        energy["total_cost"] = of(&energy["total_j"]);
+        energy["outside_cost"] = of(&energy["outside_j"]);
+    }
 }

@@ -5,7 +5,7 @@ use crate::term::style::{self, DIM, GOOD, HOT, WARM};
 use crate::term::{number, text};
 use crate::verify;
 use anstyle::Style;
-use hodo_trace::Process;
+use hodo_trace::{Process, Run};
 
 /// A sign, and words in its style.
 type Note = (Style, &'static str, String);
@@ -14,8 +14,9 @@ type Note = (Style, &'static str, String);
 pub fn text(view: &View<'_>) -> String {
     let processes = &view.run.processes;
     let mut notes = vec![equation(processes)];
-    notes.extend(damage(processes));
+    notes.extend(damage(view.run));
     notes.extend(gpu(view));
+    notes.extend(readings(view.run));
     notes.extend(oddities(processes));
     notes.extend(overhead(view));
     heading("Recording", "") + &notes.iter().map(|n| lines(n, view.width)).collect::<String>()
@@ -41,11 +42,14 @@ fn equation(processes: &[Process]) -> Note {
     (style, sign, format!("{what}: {}", sum.equation()))
 }
 
-fn damage(processes: &[Process]) -> Vec<Note> {
+fn damage(run: &Run) -> Vec<Note> {
     const PLACES: usize = 3;
-    let (bytes, frames) =
-        processes.iter().fold((0, 0), |(b, f), p| (b + p.damage.bytes, f + p.damage.frames));
-    let places: Vec<_> = processes.iter().flat_map(|p| &p.damage.places).collect();
+    let all = || {
+        let processes = run.processes.iter().map(|p| &p.damage);
+        processes.chain(run.machines.iter().map(|machine| &machine.damage))
+    };
+    let (bytes, frames) = all().fold((0, 0), |(b, f), d| (b + d.bytes, f + d.frames));
+    let places: Vec<_> = all().flat_map(|damage| &damage.places).collect();
     if bytes == 0 && frames == 0 && places.is_empty() {
         return Vec::new();
     }
@@ -93,7 +97,38 @@ fn gpu(view: &View<'_>) -> Vec<Note> {
         }
     };
     let lost = lost.into_iter().filter_map(note(HOT, "✗"));
-    lost.chain(odd.into_iter().filter_map(note(WARM, "!"))).chain(gaps(view)).collect()
+    lost.chain(odd.into_iter().filter_map(note(WARM, "!")))
+        .chain(late(view))
+        .chain(gaps(view))
+        .collect()
+}
+
+/// Captures that began when CUDA was running already.
+fn late(view: &View<'_>) -> Option<Note> {
+    let is_late = |p: &&Process| p.gpu.state.as_ref().is_some_and(|state| state.is_late());
+    let n = view.run.processes.iter().filter(is_late).count() as u64;
+    let what = "GPU: captured only from when recording began, CUDA was running by then: earlier work is not known, \
+                nor what scope captured earlier graphs";
+    (n > 0).then(|| (WARM, "!", what.into()))
+}
+
+/// Readings of the machine that are not there.
+fn readings(run: &Run) -> Vec<Note> {
+    let states = || run.machines.iter().filter_map(|machine| machine.state.as_ref());
+    let lost: u64 = states().map(|state| state.lost_rows()).sum();
+    let removed: u64 = states().map(|state| state.removed_blocks()).sum();
+    let late: u64 = states().map(|state| state.cost().late).sum();
+    let notes = [
+        (lost, HOT, "✗", "row", "of readings of the machine could not be written"),
+        (removed, WARM, "!", "block", "of readings removed to stay under the size cap"),
+        (late, WARM, "!", "round", "of readings left out: the one before took too long"),
+    ];
+    let noted = notes.into_iter().filter(|note| note.0 > 0);
+    noted
+        .map(|(n, style, sign, what, how)| {
+            (style, sign, format!("{} {how}", text::plural(n, what)))
+        })
+        .collect()
 }
 
 /// Stretches in which nothing was captured, each with its reason.

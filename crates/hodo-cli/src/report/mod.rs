@@ -3,11 +3,13 @@
 mod backward;
 mod bench;
 mod ends;
+mod energy;
 mod gpu;
 mod header;
 mod json;
 mod kernels;
 mod losses;
+mod machine;
 mod marks;
 mod samples;
 mod select;
@@ -23,6 +25,8 @@ use crate::term::style::{self, DIM, STRONG};
 use hodo_trace::{Condition, Filter, NamePattern, Run, Tree};
 use std::io::Write;
 use std::path::Path;
+
+pub use machine::about as about_machine;
 
 /// What every part of the report is made from.
 pub struct View<'a> {
@@ -110,8 +114,16 @@ type Section = fn(&View<'_>) -> String;
 
 fn text(view: &View<'_>) -> String {
     let about_gpu: [Section; 4] = [gpu::text, kernels::text, backward::text, samples::text];
-    let usual: [Section; 7] =
-        [verdict::text, tree::text, gpu::text, ends::text, bench::text, top::text, marks::text];
+    let usual: [Section; 8] = [
+        verdict::text,
+        tree::text,
+        gpu::text,
+        ends::text,
+        bench::text,
+        top::text,
+        marks::text,
+        machine::text,
+    ];
     let asked: &[Section] = if view.args.is_about_gpu() { &about_gpu } else { &usual };
     let sections: [&[Section]; 3] = [&[header::text], asked, &[losses::text]];
     let shown: Vec<String> = sections

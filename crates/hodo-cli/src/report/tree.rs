@@ -1,13 +1,13 @@
 //! The tree of scopes: one line a path.
 
 use super::select::{self, Line};
-use super::{View, heading, work};
+use super::{View, energy, heading, work};
 use crate::term::number::{self, duration_cell};
 use crate::term::style::{self, ACCENT, DIM, HOT, PLAIN, WARM};
 use crate::term::table::{Cell, Column, Table};
 use crate::term::text;
 use anstyle::Style;
-use hodo_trace::{CpuSum, Node, NodeKind, Tag, Tree};
+use hodo_trace::{CpuSum, Node, NodeKind, Tag};
 
 /// Cells of a share's bar.
 const BAR: usize = 6;
@@ -22,11 +22,13 @@ pub fn text(view: &View<'_>) -> String {
     let all_ns = view.tree.scopes_ns();
     let mut table = Table::new(columns());
     for line in &chosen.lines {
-        table.row(row(view.tree, line, all_ns));
+        table.row(row(view, line, all_ns));
         let below = work::below(view, line.node, &line.below);
         below.into_iter().for_each(|said| table.row(said.cells()));
     }
-    work::of_no_scope(view).into_iter().for_each(|said| table.row(said.cells()));
+    let mut outside = work::of_no_scope(view);
+    energy::outside(view, &mut outside);
+    outside.into_iter().for_each(|said| table.row(said.cells()));
     table.render(view.width) + &notes(view, chosen.hidden, &table.dropped(view.width))
 }
 
@@ -47,6 +49,12 @@ pub struct Said {
     pub launch_ns: Option<u64>,
     /// Mean time.
     pub mean_ns: Option<u64>,
+    /// Energy.
+    pub energy: Option<String>,
+    /// What that cost.
+    pub cost: Option<String>,
+    /// Whether it is about what happened outside any scope.
+    pub is_outside: bool,
 }
 
 impl Said {
@@ -68,6 +76,8 @@ impl Said {
         put(work::KERNELS, number(self.kernels));
         put(work::LAUNCH, time(self.launch_ns));
         put("mean", time(self.mean_ns));
+        put(energy::ENERGY, Cell::new(DIM, self.energy.unwrap_or_default()));
+        put(energy::COST, Cell::new(DIM, self.cost.unwrap_or_default()));
         cells
     }
 }
@@ -95,6 +105,8 @@ fn columns() -> Vec<Column> {
         Column::number(work::KERNELS, 5),
         Column::number(work::IDLE, 8),
         Column::number(work::LAUNCH, 12),
+        Column::number(energy::ENERGY, 3),
+        Column::number(energy::COST, 3),
         Column::number("mean", 7),
         Column::number("p50", 11),
         Column::number("p95", 9),
@@ -105,7 +117,8 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn row(tree: &Tree, line: &Line, all_ns: u64) -> Vec<Cell> {
+fn row(view: &View<'_>, line: &Line, all_ns: u64) -> Vec<Cell> {
+    let tree = view.tree;
     let node = &tree.nodes[line.node as usize];
     let mut cells = vec![name(node, &line.branch)];
     if node.kind != NodeKind::Scope {
@@ -117,6 +130,7 @@ fn row(tree: &Tree, line: &Line, all_ns: u64) -> Vec<Cell> {
     cells.push(share(node));
     cells.push(time(node, node.self_ns, heat(node.self_ns, all_ns)));
     cells.extend(work::cells(tree, node));
+    cells.extend(energy::cells(view, node));
     cells.extend(statistics(node));
     cells.push(cpu(&node.cpu));
     cells.push(time(node, node.overhead_ns, DIM));
@@ -204,6 +218,7 @@ fn notes(view: &View<'_>, hidden: usize, dropped: &[&str]) -> String {
         lines.push(line);
     }
     lines.extend(work::notes(view));
+    lines.extend(energy::notes(view));
     if view.tree.nodes.iter().any(|n| n.open > 0) {
         lines.push("◌ open: never closed; counted up to the last moment recorded".to_owned());
     }
@@ -213,14 +228,17 @@ fn notes(view: &View<'_>, hidden: usize, dropped: &[&str]) -> String {
         lines.push(format!("{} not shown ({why})", text::plural(hidden as u64, "path")));
     }
     if !dropped.is_empty() {
-        let all = if view.tree.gpu.captured > 0 { 180 } else { 140 };
+        let energy = if view.tree.energy.is_some() { 20 } else { 0 };
+        let all = energy + if view.tree.gpu.captured > 0 { 180 } else { 140 };
         lines.push(format!("no room for {} (--width {all} shows all)", dropped.join(", ")));
     }
     // With the GPU's columns there is too much to tell for one line.
     let wraps = view.tree.gpu.captured > 0;
-    let shown = lines.iter().flat_map(|line| match wraps || line.starts_with("GPU") {
-        true => text::wrap(line, view.width),
-        false => vec![text::fit(line, view.width)],
+    let shown = lines.iter().flat_map(|line| {
+        match wraps || line.starts_with("GPU") || line.contains("energy") {
+            true => text::wrap(line, view.width),
+            false => vec![text::fit(line, view.width)],
+        }
     });
     shown.map(|line| style::paint(DIM, &line) + "\n").collect()
 }

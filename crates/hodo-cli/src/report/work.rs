@@ -16,6 +16,8 @@ pub const KERNELS: &str = "kernels";
 pub const IDLE: &str = "GPU idle";
 /// Title of the column for the median time from a launch to the start of the kernel.
 pub const LAUNCH: &str = "launch";
+/// Title of the line of what belongs to no scope.
+pub const OUTSIDE: &str = "(outside any scope)";
 /// Cells a kernel's name takes at most: enough to tell kernels apart where there is room, and few
 /// where numbers would have to go for it.
 fn name_cells(width: usize) -> usize {
@@ -74,7 +76,7 @@ pub fn below(view: &View<'_>, at: u32, branch: &str) -> Vec<Said> {
 pub fn of_no_scope(view: &View<'_>) -> Vec<Said> {
     let gpu = &view.tree.gpu;
     let buckets = [
-        (&gpu.outside, "(outside any scope)"),
+        (&gpu.outside, OUTSIDE),
         (&gpu.unknown, "(unknown launch)"),
         (&gpu.lost_scopes, "(lost scope)"),
     ];
@@ -88,6 +90,7 @@ pub fn of_no_scope(view: &View<'_>) -> Vec<Said> {
             busy_ns: Some(work.busy_ns),
             kernels: Some(work.kernels),
             launch_ns: work.launch.map(|launch| launch.p50_ns),
+            is_outside: title == OUTSIDE,
             ..Said::default()
         });
         lines.extend(launched(view, work, "   "));

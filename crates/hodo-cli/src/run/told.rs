@@ -2,6 +2,7 @@
 
 use crate::term::{number, text};
 use hodo::Config;
+use hodo_machine::{Standing, Status};
 use hodo_trace::{ProcessState, Run, RunSummary};
 use std::path::Path;
 
@@ -14,6 +15,24 @@ pub fn line(run: &Path) -> String {
     let run = shown(run);
     let run = run.display();
     format!("hodo: recorded {} in {run}; `hodo report {run}` shows it", contents(&summary))
+}
+
+/// What kept the machine from being read, in a line; none when nothing did.
+pub fn trouble(status: &Status) -> Option<String> {
+    let why = match &status.standing {
+        Standing::Failed(why) => why.clone(),
+        _ if status.kept.lost_rows > 0 => {
+            format!("{} lost", text::plural(status.kept.lost_rows, "row"))
+        }
+        _ if status.cost.rounds == 0 => match &status.standing {
+            Standing::Linked(holder) => {
+                format!("pid {} ({}) read it into this run", holder.pid, holder.kind)
+            }
+            _ => "the program had ended before the first reading".to_owned(),
+        },
+        _ => return None,
+    };
+    Some(format!("hodo: readings of the machine: {why}"))
 }
 
 /// Why there is nothing.

@@ -26,24 +26,34 @@ pub struct Column {
     pub rank: u8,
     /// Whether its cells may be cut to make room.
     pub cut: bool,
+    /// Cells it takes at least, so that a table whose numbers change stands still.
+    pub least: usize,
 }
 
 impl Column {
     /// A column of numbers, dropped when room is short: the largest `rank` first.
     pub const fn number(title: &'static str, rank: u8) -> Column {
-        Column { title, align: Align::Right, rank, cut: false }
+        Column { title, align: Align::Right, rank, cut: false, least: 0 }
     }
 
     /// A column of text, dropped when room is short: the largest `rank` first.
     pub const fn text(title: &'static str, rank: u8) -> Column {
-        Column { title, align: Align::Left, rank, cut: false }
+        Column { title, align: Align::Left, rank, cut: false, least: 0 }
     }
 
     /// The same column, whose cells may be cut.
     pub const fn cut(self) -> Column {
         Column { cut: true, ..self }
     }
+
+    /// The same column, at least so wide.
+    pub const fn least(self, cells: usize) -> Column {
+        Column { least: cells, ..self }
+    }
 }
+
+/// A line: pieces of text, each in its style.
+pub type Line = Vec<(Style, String)>;
 
 /// A cell: pieces of text, each in its style.
 #[derive(Clone, Debug, Default)]
@@ -70,22 +80,20 @@ impl Cell {
         self.0.iter().map(|(_, t)| text::width(t)).sum()
     }
 
-    fn render(&self, cells: usize) -> String {
+    fn put(&self, cells: usize, out: &mut Line) {
         let mut left = cells;
-        let mut out = String::new();
         let fits = self.width() <= cells;
         for (style, piece) in &self.0 {
             let wide = text::width(piece);
             if fits || wide < left {
-                out.push_str(&style::paint(*style, piece));
+                out.push((*style, piece.clone()));
                 left = left.saturating_sub(wide);
             } else {
                 // Something is cut, so this piece must end in the mark that says so.
-                out.push_str(&style::paint(*style, &text::fit(&format!("{piece}  "), left)));
+                out.push((*style, text::fit(&format!("{piece}  "), left)));
                 break;
             }
         }
-        out
     }
 }
 
@@ -122,17 +130,27 @@ impl Table {
 
     /// The lines of the table in at most `limit` columns where that can be had.
     pub fn render(&self, limit: usize) -> String {
-        let shown = self.layout(limit.saturating_sub(self.indent));
         let mut out = String::new();
+        for line in self.lines(limit) {
+            let start = out.len();
+            line.iter().for_each(|(style, piece)| out.push_str(&style::paint(*style, piece)));
+            out.truncate(start + out[start..].trim_end().len());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The same as pieces of text, each in its style: the titles, if there are any, and the rows.
+    pub fn lines(&self, limit: usize) -> Vec<Line> {
+        let shown = self.layout(limit.saturating_sub(self.indent));
+        let mut lines = Vec::with_capacity(self.rows.len() + 1);
         if self.columns.iter().any(|c| !c.title.is_empty()) {
             let heads: Vec<Cell> =
                 self.columns.iter().map(|c| Cell::new(style::DIM, c.title)).collect();
-            self.line(&mut out, &heads, &shown);
+            lines.push(self.line(&heads, &shown));
         }
-        for row in &self.rows {
-            self.line(&mut out, row, &shown);
-        }
-        out
+        lines.extend(self.rows.iter().map(|row| self.line(row, &shown)));
+        lines
     }
 
     /// Titles of the columns that do not fit into `limit` columns.
@@ -190,28 +208,34 @@ impl Table {
 
     fn natural(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|r| r[column].width());
-        cells.chain([text::width(self.columns[column].title)]).max().unwrap_or(0)
+        let title = text::width(self.columns[column].title);
+        cells.chain([title, self.columns[column].least]).max().unwrap_or(0)
     }
 
     fn is_blank(&self, column: usize) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(|r| r[column].width() == 0)
     }
 
-    fn line(&self, out: &mut String, row: &[Cell], shown: &[(usize, usize)]) {
-        let start = out.len();
-        out.push_str(&" ".repeat(self.indent));
+    fn line(&self, row: &[Cell], shown: &[(usize, usize)]) -> Line {
+        let mut line = vec![(PLAIN, " ".repeat(self.indent))];
         for (k, &(i, width)) in shown.iter().enumerate() {
             let cell = &row[i];
-            let pad = " ".repeat(width.saturating_sub(cell.width().min(width)));
-            let gap = if k == 0 { "" } else { "  " };
-            let body = cell.render(width);
+            let pad = || (PLAIN, " ".repeat(width.saturating_sub(cell.width().min(width))));
+            if k > 0 {
+                line.push((PLAIN, "  ".to_owned()));
+            }
             match self.columns[i].align {
-                Align::Left => out.extend([gap, &body, &pad]),
-                Align::Right => out.extend([gap, &pad, &body]),
+                Align::Left => {
+                    cell.put(width, &mut line);
+                    line.push(pad());
+                }
+                Align::Right => {
+                    line.push(pad());
+                    cell.put(width, &mut line);
+                }
             }
         }
-        out.truncate(start + out[start..].trim_end().len());
-        out.push('\n');
+        line
     }
 }
 
@@ -269,9 +293,14 @@ short                 12 345  9 s
 
     #[test]
     fn a_cut_cell_of_several_pieces_keeps_its_mark() {
+        let cut = |cell: &Cell, cells| {
+            let mut line = Line::new();
+            cell.put(cells, &mut line);
+            line.into_iter().map(|(_, piece)| piece).collect::<String>()
+        };
         let cell = Cell::plain("├─ ").and(style::HOT, "forward").and(style::ACCENT, " / beam");
-        assert_eq!(bare(&cell.render(12)), "├─ forward …");
-        assert_eq!(bare(&cell.render(10)), "├─ forwar…");
-        assert_eq!(bare(&cell.render(17)), "├─ forward / beam");
+        assert_eq!(cut(&cell, 12), "├─ forward …");
+        assert_eq!(cut(&cell, 10), "├─ forwar…");
+        assert_eq!(cut(&cell, 17), "├─ forward / beam");
     }
 }

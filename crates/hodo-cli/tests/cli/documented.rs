@@ -36,7 +36,11 @@ fn eventful() -> Folder {
     let spoilt = made::process_folder(&folder).join("spool-000001.hodo");
     let mut bytes = std::fs::read(&spoilt).unwrap();
     bytes.extend_from_slice(b"not a frame");
-    std::fs::write(&spoilt, bytes).unwrap();
+    std::fs::write(&spoilt, &bytes).unwrap();
+    let readings = crate::made_machine::sample(&folder, 300);
+    let mut bytes = std::fs::read(&readings).unwrap();
+    bytes.extend_from_slice(b"not a frame");
+    std::fs::write(&readings, bytes).unwrap();
     dir
 }
 
@@ -126,8 +130,11 @@ fn compare_keys(schema: &str, documents: &[(&Folder, &[&str])]) {
 #[test]
 fn every_key_is_documented_and_every_documented_key_is_there() {
     let (dir, unlike, alike) = (eventful(), unlike(), folder(&samples::training(100)));
-    let asked = ["report", "--json", "--kernels", "--backward", "--samples"];
+    let asked = ["report", "--json", "--kernels", "--backward", "--samples", "--price", "0.3"];
     compare_keys("hodo.report/1", &[(&dir, &asked), (&alike, &["report", "--json"])]);
+    compare_keys("hodo.machine/1", &[(&dir, &["machine", "--json"])]);
+    let series = ["machine", "--series", "gpu.power", "--json"];
+    compare_keys("hodo.series/1", &[(&dir, &series)]);
     compare_keys("hodo.ls/1", &[(&dir, &["ls", "--json"])]);
     compare_keys("hodo.verify/1", &[(&dir, &["verify", "--json"])]);
     compare_keys("hodo.doctor/1", &[(&dir, &["doctor", "--json"])]);

@@ -3,12 +3,26 @@
 use crate::compare;
 use crate::made;
 use crate::program::{ID, hodo, stdout};
+use crate::readings;
 use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 10] =
-    ["run", "report", "diff", "gate", "ls", "export", "verify", "doctor", "demo", "completions"];
+const VERBS: [&str; 13] = [
+    "run",
+    "report",
+    "diff",
+    "gate",
+    "machine",
+    "ls",
+    "top",
+    "monitor",
+    "export",
+    "verify",
+    "doctor",
+    "demo",
+    "completions",
+];
 
 /// The example commands of a help text, without the words that explain them.
 fn examples(help: &str) -> Vec<String> {
@@ -47,7 +61,8 @@ fn stand_ins(folder: &Path) {
 fn every_example_runs() {
     let dir = made::Folder::new();
     stand_ins(dir.path());
-    made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
+    let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
+    readings::write_into(&run, 1, 5);
     made::write(
         &dir.path().join(".hodo"),
         "20261115-202000-train-bbbbbb",
@@ -58,7 +73,7 @@ fn every_example_runs() {
         made::write(&dir.path().join(side), ID, &[&steps]);
     }
     let mut all = examples(&stdout(dir.path(), &["--help"]));
-    assert_eq!(all.len(), 7);
+    assert_eq!(all.len(), 8);
     for verb in VERBS {
         let found = examples(&stdout(dir.path(), &[verb, "--help"]));
         assert!(!found.is_empty(), "{verb}");

@@ -8,10 +8,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Kills the demo whatever the test does.
-struct Demo(Child);
+pub struct Demo(Child);
 
 impl Demo {
-    fn start(dir: &Path) -> Demo {
+    pub fn start(dir: &Path) -> Demo {
         let mut command = hodo(dir, &["demo", "--seconds", "60"]);
         Demo(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }

@@ -1,8 +1,9 @@
 //! Perfetto protobuf: real process and thread tracks, attributes as annotations, marks as counters,
-//! GPU work by device and stream with flows from its launches.
+//! GPU work by device and stream with flows from its launches, readings of the machine as counters.
 
 mod events;
 mod gpu;
+mod machine;
 mod names;
 mod proto;
 mod tracks;
@@ -32,7 +33,7 @@ pub fn write(
         };
         events::write_process(at, process, &mut tracks, &mut writer, &mut on_record)?;
     }
-    Ok(())
+    machine::write(run, &mut writer)
 }
 
 /// Puts packets into the output.

@@ -243,4 +243,8 @@ pub struct ThreadDescriptor {
 
 /// A counter; its values stand in the events.
 #[derive(Clone, PartialEq, Message)]
-pub struct CounterDescriptor {}
+pub struct CounterDescriptor {
+    /// What its values are in.
+    #[prost(string, optional, tag = "6")]
+    pub unit_name: Option<String>,
+}

@@ -106,7 +106,7 @@ impl<'a> Tracks<'a> {
             },
             Track::Async(_) => named("async".to_owned()),
             Track::Counter(_, name) => TrackDescriptor {
-                counter: Some(CounterDescriptor {}),
+                counter: Some(CounterDescriptor::default()),
                 ..named(process.names.text(name).into_owned())
             },
             Track::Silent(os_tid) => self.silent_thread(at, os_tid),

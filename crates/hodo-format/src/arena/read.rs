@@ -178,6 +178,20 @@ pub fn open(bytes: &[u8]) -> Result<ArenaView, ArenaError> {
 
 /// Reads an arena piece by piece, so that what changes meanwhile is noticed.
 pub fn open_source<S: Source + ?Sized>(source: &S) -> Result<ArenaView, ArenaError> {
+    open_parts(source, Parts { records: true, strings: true })
+}
+
+/// What is wanted of an arena besides its counters, its threads and the scopes that are open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// The records in rings.
+    pub records: bool,
+    /// The interned strings.
+    pub strings: bool,
+}
+
+/// Reads some parts of an arena only, which costs as much less.
+pub fn open_parts<S: Source + ?Sized>(source: &S, parts: Parts) -> Result<ArenaView, ArenaError> {
     let mut header = vec![0; size_of::<ArenaHeader>()];
     if !source.copy(0, &mut header) {
         return Err(ArenaError::NotArena);
@@ -190,7 +204,7 @@ pub fn open_source<S: Source + ?Sized>(source: &S) -> Result<ArenaView, ArenaErr
     let missing = promised.saturating_sub(there).min(MAX_SLABS) * SLAB_BYTES;
     let torn = if missing > 0 { source.bytes() % SLAB_BYTES } else { 0 };
     view.damage.missing_bytes = (missing - torn) as u64;
-    slab::read_all(source, &mut view);
+    slab::read_all(source, parts, &mut view);
     Ok(view)
 }
 

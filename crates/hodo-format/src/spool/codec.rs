@@ -20,6 +20,11 @@ pub(crate) struct Compressor {
 }
 
 impl Compressor {
+    /// Leaves payloads as they are.
+    pub(crate) fn none() -> Self {
+        Compressor { context: None }
+    }
+
     pub(crate) fn new(level: i32) -> Self {
         Compressor { context: context(level) }
     }

@@ -3,7 +3,7 @@
 use super::codec::PADDING;
 use super::rows::Rows;
 use super::{FrameSink, MAX_RAW_BYTES, frame_flag, frame_kind, frames};
-use crate::gpu;
+use crate::{gpu, machine};
 use zstd::zstd_safe::DCtx;
 
 /// A payload whose bytes make no sense although its checksum may be right.
@@ -58,6 +58,13 @@ impl Decoder {
             gpu::frame_kind::SAMPLES => {
                 let samples = gpu::samples(&self.raw).ok_or(Undecodable)?;
                 samples.iter().for_each(|sample| sink.gpu_sample(sample));
+            }
+            machine::frame_kind::STATE => {
+                sink.machine_state(std::str::from_utf8(raw).map_err(|_| Undecodable)?);
+            }
+            machine::frame_kind::SERIES => sink.series(&machine::series(raw).ok_or(Undecodable)?),
+            machine::frame_kind::READINGS => {
+                sink.readings(machine::readings(&self.raw).ok_or(Undecodable)?);
             }
             _ => return Ok(false),
         }

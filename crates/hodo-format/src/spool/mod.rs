@@ -12,6 +12,7 @@ mod header;
 mod names;
 mod read;
 mod rows;
+mod tail;
 mod trail;
 pub(crate) mod varint;
 
@@ -22,9 +23,11 @@ pub use frames::{
 };
 pub use header::{FileHeader, FrameHeader, file_header};
 pub use read::{Damage, DamageKind, FileSummary, Place, SpoolError, read};
+pub use tail::Tail;
 
 use crate::arena::Anchor;
 use crate::gpu;
+use crate::machine;
 use crate::record::Sink;
 
 /// First eight bytes of a spool file.
@@ -98,5 +101,17 @@ pub trait FrameSink: Sink {
     /// A sample of where a kernel stood.
     fn gpu_sample(&mut self, sample: &gpu::Sample) {
         let _ = sample;
+    }
+    /// What samples the machine and what it sees, a JSON object; the newest counts.
+    fn machine_state(&mut self, json: &str) {
+        let _ = json;
+    }
+    /// Series that readings behind it may be of.
+    fn series(&mut self, series: &[machine::Series]) {
+        let _ = series;
+    }
+    /// Readings of the machine.
+    fn readings(&mut self, readings: machine::Readings) {
+        let _ = readings;
     }
 }

@@ -14,14 +14,15 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 /// Why there is nothing yet, and perhaps never will be.
-pub(super) fn why_waiting() -> &'static str {
+pub(super) fn why_waiting() -> (&'static str, &'static str) {
     // The last two are the drivers of WSL and of Tegra.
     const DRIVERS: [&str; 4] =
         ["/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvmap"];
-    if DRIVERS.iter().any(|file| std::path::Path::new(file).exists()) {
-        "the program has not started CUDA"
+    let has_driver = DRIVERS.iter().any(|file| std::path::Path::new(file).exists());
+    if has_driver || CudaDriver::mapped().is_some() {
+        (missing::NO_CUDA, "the program has not started CUDA")
     } else {
-        "the program has not started CUDA; no NVIDIA driver was found here"
+        (missing::NO_GPU, "no NVIDIA driver was found here: there is no /dev/nvidiactl")
     }
 }
 

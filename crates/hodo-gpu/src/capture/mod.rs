@@ -14,7 +14,7 @@ use crate::{ambient, arm, lock, window};
 use attach::why_waiting;
 use hodo_format::gpu::Sample;
 use hodo_record::Gpu;
-use hodo_record::binding::Recording;
+use hodo_record::binding::{Recording, warn};
 use serve::{end_serving, name_devices, notice_giving_up, serve};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -61,8 +61,12 @@ pub fn started(recording: Recording) {
         return;
     }
     state.standing = Standing::Waiting;
-    state.missing = Some(missing::NO_CUDA);
-    state.why = why_waiting().into();
+    let (missing, why) = why_waiting();
+    state.missing = Some(missing);
+    state.why = why.into();
+    if missing == missing::NO_GPU && level != Gpu::Auto {
+        warn(&format!("gpu={}: {why}; scopes are recorded, GPU work is not", level.word()));
+    }
     *lock(&STATE) = state;
     let collector = Collector::new(recording.clone());
     *lock(&SESSION) = Some(Session { recording, collector, counts: &IDLE, kinds: Vec::new() });

@@ -121,7 +121,7 @@ pub(super) fn name_devices() {
     if lock(&STATE).devices.is_empty()
         && let Some(driver) = CudaDriver::mapped().filter(|driver| driver.is_up())
     {
-        let devices = driver.device_names();
+        let devices = driver.devices();
         lock(&STATE).devices = devices;
     }
 }

@@ -13,6 +13,20 @@ pub struct Found {
     pub how: &'static str,
 }
 
+/// A GPU as the driver describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its UUID, `GPU-` and 32 hex digits in five groups.
+    pub uuid: Option<String>,
+}
+
+fn uuid_text(uuid: &[u8; 16]) -> String {
+    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
 /// The driver's library, if the program has it mapped.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaDriver(*mut c_void);
@@ -46,8 +60,26 @@ impl CudaDriver {
         code == 0 && count > 0
     }
 
-    /// Names of the devices, in CUDA's order.
-    pub fn device_names(self) -> Vec<String> {
+    /// The devices, in CUDA's order.
+    pub fn devices(self) -> Vec<Device> {
+        let names = self.device_names().into_iter().enumerate();
+        names.map(|(number, name)| Device { name, uuid: self.uuid(number as c_int) }).collect()
+    }
+
+    /// The UUID of a device as NVML writes it too; none when the driver does not tell.
+    fn uuid(self, device: c_int) -> Option<String> {
+        type GetUuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
+        // The second version tells the UUID of a MIG instance, where the first has its GPU's.
+        let functions = [c"cuDeviceGetUuid_v2", c"cuDeviceGetUuid"].map(|name| self.function(name));
+        let function = functions.into_iter().find(|function| !function.is_null())?;
+        let mut uuid = [0u8; 16];
+        // SAFETY: the driver's function has this type and fills sixteen bytes.
+        let code =
+            unsafe { std::mem::transmute::<*mut c_void, GetUuid>(function)(&mut uuid, device) };
+        (code == 0).then(|| uuid_text(&uuid))
+    }
+
+    fn device_names(self) -> Vec<String> {
         type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
         let function = self.function(c"cuDeviceGetName");
         if function.is_null() {

@@ -11,7 +11,7 @@ mod functions;
 pub mod record;
 mod sizes;
 
-pub use find::{CudaDriver, CudaError, Found, candidates, find, mapped};
+pub use find::{CudaDriver, CudaError, Device, Found, candidates, find, mapped};
 pub use functions::{BufferCompleted, BufferRequested, Callback, Cupti, Problem};
 pub use record::{Activity, ApiCall, Record, Walk, walk_sized};
 pub use sizes::size_of_record;

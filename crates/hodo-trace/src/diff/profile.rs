@@ -6,7 +6,8 @@ use crate::select::Selection;
 use crate::tree::children::Children;
 use crate::tree::paths::{Paths, ROOT};
 use crate::{
-    Account, Filter, GpuMissing, GpuState, Node, NodeKind, Process, ProcessState, Run, tree,
+    Account, Filter, GpuMissing, GpuState, MachineState, Node, NodeKind, Process, ProcessState,
+    Run, tree,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -74,14 +75,13 @@ impl RunProfile {
             })
         };
         let scopes = nodes.iter().filter(has_times).filter_map(scope).collect();
-        let states = || run.processes.iter().filter_map(|p| p.gpu.state.as_ref());
         let absence = tree.gpu.missing.first().filter(|_| tree.gpu.captured == 0);
         RunProfile {
             id: name(run),
             app: run.info.app.clone(),
             start_ns: run.start_ns(),
             machines: machines(run),
-            gpus: states().flat_map(GpuState::devices).map(|device| device.name).collect(),
+            gpus: gpus(run),
             gpu_captured: tree.gpu.captured > 0,
             gpu_missing: absence.map(|absence| (absence.reason, absence.why.clone())),
             ranks: ranks(run),
@@ -115,6 +115,16 @@ fn name(run: &Run) -> String {
 fn machines(run: &Run) -> BTreeSet<String> {
     let hosts = run.processes.iter().map(|p| &p.info.host).chain([&run.info.host]);
     hosts.filter(|host| !host.is_empty()).cloned().collect()
+}
+
+/// Names of the GPUs: those that were captured, else those of the machines.
+fn gpus(run: &Run) -> BTreeSet<String> {
+    let states = run.processes.iter().filter_map(|p| p.gpu.state.as_ref());
+    let captured: BTreeSet<String> =
+        states.flat_map(GpuState::devices).map(|device| device.name).collect();
+    let there = run.machines.iter().filter_map(|machine| machine.state.as_ref());
+    let there = there.flat_map(MachineState::gpus).map(|gpu| gpu.name);
+    if captured.is_empty() { there.collect() } else { captured }
 }
 
 fn ranks(run: &Run) -> usize {

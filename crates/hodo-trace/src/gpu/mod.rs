@@ -20,7 +20,7 @@ pub(crate) use names::KernelNames;
 pub use rows::{WorkByScope, WorkRow, WorkRows};
 pub use state::{GpuCounts, GpuDevice, GpuGap, GpuMissing, GpuState};
 pub use sums::{CopySum, GpuTotals, GpuWork, KernelSum, LaunchLatency, MemorySum, SetSum, SyncSum};
-pub(crate) use sums::{Gathered, Totals};
+pub(crate) use sums::{Gathered, Totals, direction};
 
 use crate::{Clock, Names, Spans, Thread};
 use hodo_format::gpu::{Live, Sample, Work};

@@ -36,7 +36,7 @@ pub struct KernelName {
 }
 
 impl KernelName {
-    fn new(raw: &str) -> KernelName {
+    pub(crate) fn new(raw: &str) -> KernelName {
         let full = demangled(raw).unwrap_or_else(|| raw.to_owned());
         let short = shortened(&full);
         KernelName { raw: raw.into(), full: full.into(), short: short.into() }

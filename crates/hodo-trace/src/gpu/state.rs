@@ -69,6 +69,8 @@ pub struct GpuDevice {
     pub device: u32,
     /// Its name.
     pub name: String,
+    /// Its UUID, by which readings of the machine know it; none when it was not recorded.
+    pub uuid: Option<String>,
 }
 
 /// What the capture counted.
@@ -127,6 +129,11 @@ impl GpuState {
         self.text("tier")
     }
 
+    /// Whether CUDA was running when the capture began: what ran before is not known.
+    pub fn is_late(&self) -> bool {
+        self.0["late"].as_bool().unwrap_or(false)
+    }
+
     /// The CUPTI in use.
     pub fn library(&self) -> Option<&str> {
         self.text("library")
@@ -174,7 +181,8 @@ impl GpuState {
     pub fn devices(&self) -> Vec<GpuDevice> {
         let device = |value: &Value| {
             let device = u32::try_from(value["device"].as_u64()?).ok()?;
-            Some(GpuDevice { device, name: value["name"].as_str().unwrap_or("").to_owned() })
+            let text = |key: &str| value[key].as_str().map(str::to_owned);
+            Some(GpuDevice { device, name: text("name").unwrap_or_default(), uuid: text("uuid") })
         };
         self.list("devices").iter().filter_map(device).collect()
     }
@@ -219,13 +227,13 @@ mod tests {
     fn one_odd_field_costs_no_other() {
         let state = GpuState::parse(
             r#"{"level":"trace","tier":7,"kept":"many","dropped":3,
-                "devices":[{"device":1,"name":"H200"},{"name":"?"}],
+                "devices":[{"device":1,"name":"H200","uuid":"GPU-7"},{"name":"?"}],
                 "gaps":[{"start":50,"end":60,"why":"torch.profiler"},{"start":10},{}]}"#,
         )
         .expect("an object");
         assert_eq!((state.level(), state.tier(), state.missing()), (Some("trace"), None, None));
         assert_eq!(state.counts(), GpuCounts { dropped: 3, ..GpuCounts::default() });
-        assert_eq!(state.devices(), [GpuDevice { device: 1, name: "H200".into() }]);
+        assert_eq!(state.devices(), [GpuDevice { device: 1, name: "H200".into(), uuid: None }]);
         let gap = |start, end, why: &str| GpuGap { start, end, why: why.into() };
         assert_eq!(state.gaps(), [gap(10, u64::MAX, ""), gap(50, 60, "torch.profiler")]);
     }

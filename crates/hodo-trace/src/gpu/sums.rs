@@ -281,7 +281,7 @@ fn by_direction(copies: &HashMap<u8, Totals>) -> Vec<CopySum> {
 }
 
 /// CUPTI's codes in words.
-fn direction(code: u8) -> &'static str {
+pub(crate) fn direction(code: u8) -> &'static str {
     match code {
         1 => "host to device",
         2 => "device to host",

@@ -1,16 +1,17 @@
 //! The files of a process folder: which there are, and what each spool file held.
 
-use super::collect::Collector;
 use crate::Damage;
-use hodo_format::spool::{self, DamageKind, FileSummary};
+use hodo_format::spool::{self, DamageKind, FileSummary, FrameSink};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The catalog's file name.
-pub(super) const CATALOG: &str = "catalog.hodo";
-const SPOOL: &str = "spool-";
-const GPU: &str = "gpu-";
+pub(crate) const CATALOG: &str = "catalog.hodo";
+/// How the names of spool files begin.
+pub(crate) const SPOOL: &str = "spool-";
+/// How the names of GPU files begin.
+pub(crate) const GPU: &str = "gpu-";
 
 /// Spool files in order of their number.
 pub(super) fn spool_files(folder: &Path) -> Vec<PathBuf> {
@@ -22,7 +23,13 @@ pub(super) fn gpu_files(folder: &Path) -> Vec<PathBuf> {
     numbered_files(folder, GPU)
 }
 
-fn numbered_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+/// Files named `PREFIX000001.hodo`, in order of their number.
+pub(crate) fn numbered_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    numbered(folder, prefix).into_iter().map(|(_, path)| path).collect()
+}
+
+/// The same with their numbers.
+pub(crate) fn numbered(folder: &Path, prefix: &str) -> Vec<(u64, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<(u64, PathBuf)> = entries
         .filter_map(|entry| {
@@ -31,7 +38,7 @@ fn numbered_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
         })
         .collect();
     files.sort();
-    files.into_iter().map(|(_, path)| path).collect()
+    files
 }
 
 /// The number in `spool-000001.hodo` or `gpu-000001.hodo`.
@@ -46,15 +53,15 @@ fn number(path: &Path, prefix: &str) -> Option<u64> {
 
 /// Reads spool files one after another into one buffer, and keeps what was damaged.
 #[derive(Default)]
-pub(super) struct SpoolReader {
+pub(crate) struct SpoolReader {
     buffer: Vec<u8>,
     /// Frame sequence numbers seen in any file.
     pub(super) sequences: super::ranges::Ranges,
     /// Frames whose header was readable and whose payload was not.
-    pub(super) damaged_frames: u64,
-    pub(super) damage: Damage,
+    pub(crate) damaged_frames: u64,
+    pub(crate) damage: Damage,
     /// The process in the file headers.
-    pub(super) process: Option<u64>,
+    pub(crate) process: Option<u64>,
     /// Lowest sequence number in the first spool file.
     pub(super) spool_start: Option<u64>,
     /// One past the highest sequence number in any spool file.
@@ -71,7 +78,7 @@ struct Torn {
 
 impl SpoolReader {
     /// Reads a file into `sink` and returns its length; a file that is not there holds nothing.
-    pub(super) fn read(&mut self, path: &Path, sink: &mut Collector) -> u64 {
+    pub(crate) fn read(&mut self, path: &Path, sink: &mut impl FrameSink) -> u64 {
         self.buffer.clear();
         let read = File::open(path).and_then(|mut f| f.read_to_end(&mut self.buffer));
         match read {
@@ -118,7 +125,7 @@ impl SpoolReader {
     }
 
     /// Forgets the torn end of the newest file: what it would hold is still in the arena.
-    pub(super) fn forgive_torn_end(&mut self) {
+    pub(crate) fn forgive_torn_end(&mut self) {
         if let Some(torn) = self.torn.take() {
             self.damage.bytes -= torn.bytes;
             self.damaged_frames -= torn.frames;
@@ -128,11 +135,7 @@ impl SpoolReader {
 
     /// Adds the damage of files that number their frames by themselves.
     pub(super) fn add_damage(&mut self, other: SpoolReader, frames: u64) {
-        self.damage.bytes += other.damage.bytes;
-        self.damage.frames += frames;
-        for place in other.damage.places {
-            self.damage.note(place.file, place.offset, place.why);
-        }
+        self.damage.join(other.damage, frames);
     }
 
     /// Frames that are in no file, where frames are numbered from 0 and the first file is there.

@@ -20,6 +20,8 @@
 //! A process that is dead is copied once.
 
 use super::snapshot::Snapshot;
+use crate::ProcessInfo;
+use hodo_format::arena::read::{Parts, Strings};
 use hodo_format::record::Span;
 use std::collections::HashMap;
 use std::fs::File;
@@ -38,7 +40,7 @@ pub(super) struct ArenaRead {
 
 /// Whether the process that wrote an arena still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     Running,
     Gone,
     /// The file system cannot say.
@@ -79,6 +81,36 @@ impl ArenaRead {
     }
 }
 
+/// The arena of a process that is looked at again and again, for what is open in it.
+pub(crate) struct ArenaLook {
+    file: Arc<File>,
+    is_own: bool,
+}
+
+impl ArenaLook {
+    /// Opens the arena of the process in `folder`; none when there is none.
+    pub(crate) fn open(folder: &Path, info: &ProcessInfo) -> Option<ArenaLook> {
+        let path = super::process::arena_path(folder, info);
+        Some(ArenaLook { file: open(&path)?, is_own: is_mapped_here(&path) })
+    }
+
+    /// Whether its process runs.
+    pub(crate) fn owner(&self) -> Owner {
+        if self.is_own { Owner::Running } else { lock_owner(&self.file) }
+    }
+
+    /// Its counters and the scopes that are open; no records and no strings.
+    pub(crate) fn open_scopes(&self) -> Result<Snapshot, String> {
+        Snapshot::read_parts(&self.file, Parts::default())
+    }
+
+    /// Its interned strings.
+    pub(crate) fn strings(&self) -> Vec<Strings> {
+        let strings = Parts { strings: true, ..Parts::default() };
+        Snapshot::read_parts(&self.file, strings).map_or_else(|_| Vec::new(), |s| s.view.strings)
+    }
+}
+
 /// Open scopes of the earlier copy, in the words of the later one where both have them.
 fn settled(earlier: &[Span], later: &[Span], until: u64) -> Vec<Span> {
     let later: HashMap<_, _> = later.iter().map(|span| (span.id, span)).collect();
@@ -110,9 +142,10 @@ fn is_mapped_here(path: &Path) -> bool {
 
 /// A running process holds a lock on the first byte; a process does not see its own.
 fn owner(path: &Path, file: &File) -> Owner {
-    if is_mapped_here(path) {
-        return Owner::Running;
-    }
+    if is_mapped_here(path) { Owner::Running } else { lock_owner(file) }
+}
+
+fn lock_owner(file: &File) -> Owner {
     // SAFETY: a zeroed flock is valid, and the call fills it.
     let (failed, lock) = unsafe {
         let mut lock: libc::flock = std::mem::zeroed();

@@ -10,8 +10,11 @@ mod ranges;
 mod snapshot;
 mod threads;
 
+use crate::machine::machine_folders;
 use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
 pub(crate) use brief::{Brief, brief};
+pub(crate) use files::{CATALOG, GPU, SPOOL, SpoolReader, numbered, numbered_files};
+pub(crate) use live::{ArenaLook, Owner};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +24,7 @@ impl Run {
         let io = |source| TraceError::Io { path: folder.to_owned(), source };
         std::fs::read_dir(folder).map_err(io)?;
         let folders = process_folders(folder);
-        if folders.is_empty() && !folder.join("run.json").is_file() {
+        if !is_run(folder) {
             return Err(TraceError::NotARun { folder: folder.to_owned() });
         }
         let mut progress = Meter::new(options, &folders);
@@ -32,8 +35,18 @@ impl Run {
             let damaged = processes.iter_mut().filter(|p| !p.damage.is_none());
             damaged.for_each(|p| p.names.tell_apart(p.info.pid));
         }
-        Ok(Run { folder: folder.to_owned(), info: run_info(folder), processes })
+        let (folder, info) = (folder.to_owned(), run_info(folder));
+        let mut run = Run { folder, info, processes, machines: Vec::new() };
+        run.read_machines();
+        Ok(run)
     }
+}
+
+/// Whether a folder is a run's: it says so, or something was recorded in it.
+pub(crate) fn is_run(folder: &Path) -> bool {
+    folder.join("run.json").is_file()
+        || !process_folders(folder).is_empty()
+        || !machine_folders(folder).is_empty()
 }
 
 /// What `run.json` says; where it is missing or damaged, what the folder's name says.
@@ -54,7 +67,8 @@ pub(crate) fn process_folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn is_process(folder: &Path) -> bool {
+/// Whether a folder of a run is that of a process.
+pub(crate) fn is_process(folder: &Path) -> bool {
     let named = folder.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with('p'));
     let files = ["process.json", files::CATALOG, "arena"];
     named
@@ -81,7 +95,7 @@ pub(crate) fn start_ns(folder: &Path) -> u64 {
     }
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 

@@ -3,7 +3,7 @@
 use super::collect::Collector;
 use crate::account::possible;
 use hodo_format::arena::read::{
-    ArenaDamage, ArenaError, ArenaView, OpenScope, Source, Thread, open_source,
+    ArenaDamage, ArenaError, ArenaView, OpenScope, Parts, Source, Thread, open_parts,
 };
 use hodo_format::arena::{Counts, Loss};
 use hodo_format::record::{Attr, Mark, Sink, Span, decode_one};
@@ -12,10 +12,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// What an arena held when it was copied.
-pub(super) struct Snapshot {
-    pub(super) view: ArenaView,
+pub(crate) struct Snapshot {
+    pub(crate) view: ArenaView,
     /// Scopes that were open; their end is not known.
-    pub(super) open: Vec<Span>,
+    pub(crate) open: Vec<Span>,
 }
 
 /// A file that is read where it is needed: slabs that are not in use cost one small read.
@@ -34,7 +34,12 @@ impl Source for FileSource<'_> {
 impl Snapshot {
     /// Copies an arena; one that is being set up holds nothing.
     pub(super) fn read(file: &File) -> Result<Snapshot, String> {
-        let mut view = match open_source(&FileSource(file)) {
+        Self::read_parts(file, Parts { records: true, strings: true })
+    }
+
+    /// Copies some parts of an arena.
+    pub(super) fn read_parts(file: &File, parts: Parts) -> Result<Snapshot, String> {
+        let mut view = match open_parts(&FileSource(file), parts) {
             Err(ArenaError::NotReady) => ArenaView::default(),
             view => view.map_err(|error| error.to_string())?,
         };
@@ -82,7 +87,7 @@ impl Snapshot {
     }
 
     /// Records lost so far, by reason.
-    pub(super) fn lost(&self) -> [Counts; Loss::COUNT] {
+    pub(crate) fn lost(&self) -> [Counts; Loss::COUNT] {
         let view = &self.view;
         let mut lost: [Counts; Loss::COUNT] =
             std::array::from_fn(|reason| possible(view.lost[reason]));

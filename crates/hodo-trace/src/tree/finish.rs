@@ -7,6 +7,7 @@ use super::paths::{NodeId, Paths, ROOT};
 use super::shares::Dropped;
 use super::{Bench, MarkSeries, Node, NodeKind, SCHEMA, Tag, Tree, marks};
 use crate::Run;
+use crate::machine::EnergyAttribution;
 use crate::select::Selection;
 use hodo_format::record::flag;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub(super) struct Measured {
     pub(super) durations: ByNode,
     pub(super) dropped: Dropped,
     pub(super) gpu: Attribution,
+    pub(super) energy: EnergyAttribution,
 }
 
 struct Finish {
@@ -25,6 +27,7 @@ struct Finish {
     durations: ByNode,
     dropped: Dropped,
     gpu: Attribution,
+    energy: EnergyAttribution,
     wall_ns: Option<u64>,
     /// First opening in or under each node.
     first: Vec<i64>,
@@ -33,7 +36,7 @@ struct Finish {
 }
 
 pub(super) fn finish(run: &Run, mut paths: Paths, measured: Measured, kept: &[Selection]) -> Tree {
-    let Measured { mut sums, durations, dropped, gpu } = measured;
+    let Measured { mut sums, durations, dropped, gpu, energy } = measured;
     let marks = marks::series(run, &mut paths, kept);
     let tags = marks::tags(run, &paths, kept);
     sums.resize(paths.nodes.len(), Sum::default());
@@ -41,11 +44,12 @@ pub(super) fn finish(run: &Run, mut paths: Paths, measured: Measured, kept: &[Se
     let spans = sums.iter().map(|s| s.count).sum();
     let untimed = sums.iter().map(|s| s.untimed).sum();
     let wall_ns = run.wall_ns();
-    let mut finish = Finish { paths, sums, durations, dropped, gpu, wall_ns, first, marks, tags };
+    let mut finish =
+        Finish { paths, sums, durations, dropped, gpu, energy, wall_ns, first, marks, tags };
     let marks_outside_scopes = finish.marks.remove(&ROOT).unwrap_or_default();
     let (schema, run, nodes) = (SCHEMA, run.info.id.clone(), finish.nodes());
-    let gpu = finish.gpu.summary;
-    Tree { schema, run, nodes, marks_outside_scopes, spans, untimed, wall_ns, gpu }
+    let (gpu, energy) = (finish.gpu.summary, finish.energy.summary);
+    Tree { schema, run, nodes, marks_outside_scopes, spans, untimed, wall_ns, gpu, energy }
 }
 
 /// A child is made after its parent, so going backwards meets every child first.
@@ -91,6 +95,7 @@ impl Finish {
         let (durations, bench) = (self.durations_of(id), self.bench(id));
         let gpu = self.gpu.node(id, self.sums[id as usize].count);
         let sum = &self.sums[id as usize];
+        let energy = self.energy.node(id, sum.timed(), sum.total);
         let overhead = (sum.timed() > 0).then(|| marks::overhead(sum));
         Node {
             name: self.paths.name(id).to_owned(),
@@ -108,6 +113,7 @@ impl Finish {
             durations,
             cpu: sum.cpu,
             gpu,
+            energy,
             overhead_ns: sum.time(sum.overhead.total),
             threads: sum.threads,
             processes: sum.processes,

@@ -14,8 +14,9 @@ mod samples;
 mod shares;
 
 use crate::links::Links;
+use crate::machine::EnergyAttribution;
 use crate::select::select;
-use crate::{Filter, Run, Value};
+use crate::{EnergySummary, Filter, NodeEnergy, Run, Value};
 use durations::ByNode;
 use finish::Measured;
 use gpu::Attribution;
@@ -57,6 +58,8 @@ pub struct Tree {
     pub wall_ns: Option<u64>,
     /// GPU work over all nodes, and why there is none where there is none.
     pub gpu: GpuSummary,
+    /// Energy of the GPUs; none when none was sampled.
+    pub energy: Option<EnergySummary>,
 }
 
 /// One path.
@@ -95,6 +98,8 @@ pub struct Node {
     pub cpu: CpuSum,
     /// GPU work; none when it was not captured, see [`Tree::gpu`].
     pub gpu: Option<NodeGpu>,
+    /// Energy of the GPUs; none when it was not sampled.
+    pub energy: Option<NodeEnergy>,
     /// Recording work inside, nanoseconds.
     pub overhead_ns: Option<u64>,
     /// Threads its scopes were opened on.
@@ -268,5 +273,6 @@ pub fn tree(run: &Run, filter: &Filter) -> Tree {
     let durations = ByNode::new(run, &paths, &kept, &sums);
     let dropped = Dropped::new(run, &links, &paths, &kept);
     let gpu = Attribution::new(run, &links, &paths, &kept);
-    finish::finish(run, paths, Measured { sums, durations, dropped, gpu }, &kept)
+    let energy = EnergyAttribution::new(run, &links, &paths, &kept);
+    finish::finish(run, paths, Measured { sums, durations, dropped, gpu, energy }, &kept)
 }

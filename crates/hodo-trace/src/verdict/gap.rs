@@ -104,7 +104,7 @@ impl<'a> Gaps<'a> {
         let by_scope = work.map(|row| self.work.span(row)).filter(|scope| !scope.is_none());
         let by_thread = || self.threads.get(&self.work.thread(work?)).copied();
         let known = by_scope.map(SpanId::thread).or_else(by_thread);
-        let only = || self.timelines.keys().copied().filter(|_| self.timelines.len() == 1).next();
+        let only = || self.timelines.keys().next().copied().filter(|_| self.timelines.len() == 1);
         known
             .and_then(|thread| self.timelines.get(&thread))
             .or_else(|| self.timelines.get(&only()?))

@@ -34,7 +34,7 @@ fn holds_a_lock_when_asked() {
 }
 
 /// Runs `work` while another process holds the lock of the arena at `path`.
-fn locked(path: &std::path::Path, work: impl FnOnce()) {
+pub fn locked(path: &std::path::Path, work: impl FnOnce()) {
     let (mut child, answer) = start_locking(path);
     assert_eq!(answer.as_deref(), Some("locked 0"));
     work();

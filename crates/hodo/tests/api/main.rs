@@ -13,6 +13,8 @@ mod loops;
 mod scopes;
 mod slots;
 mod support;
+#[cfg(feature = "telemetry")]
+mod telemetry;
 #[cfg(feature = "tracing")]
 mod tracing;
 mod values;

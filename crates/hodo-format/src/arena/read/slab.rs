@@ -1,6 +1,6 @@
 //! One slab at a time: copy it, and take it only if it was the same slab before and after.
 
-use super::{ArenaView, OpenScope, Segment, Source, Strings, Thread};
+use super::{ArenaView, OpenScope, Parts, Segment, Source, Strings, Thread};
 use crate::arena::{
     Anchor, ArenaHeader, AtomicCounts, Counts, Loss, SLAB_BYTES, SLAB_HEADER_BYTES, SLAB_UNITS,
     SLAB_UNITS_AT, SlabHeader, Slot, THREAD_NAME_BYTES, THREAD_SLOTS, THREAD_SLOTS_AT,
@@ -79,9 +79,9 @@ fn header(bytes: &[u8]) -> Header {
     Header { owner, len, drained: bytes.u32(offset_of!(SlabHeader, drained)) as usize }
 }
 
-/// Reads every slab but the first into `view`.
-pub(super) fn read_all<S: Source + ?Sized>(source: &S, view: &mut ArenaView) {
-    let mut copy = Copy::default();
+/// Reads every slab but the first into `view`, as far as it is wanted.
+pub(super) fn read_all<S: Source + ?Sized>(source: &S, parts: Parts, view: &mut ArenaView) {
+    let mut copy = Copy { parts, ..Copy::default() };
     // The last slab may be cut; what is there of it still counts.
     for slab in 1..source.bytes().div_ceil(SLAB_BYTES) {
         match copy.take(source, slab * SLAB_BYTES) {
@@ -95,6 +95,7 @@ pub(super) fn read_all<S: Source + ?Sized>(source: &S, view: &mut ArenaView) {
 
 #[derive(Default)]
 struct Copy {
+    parts: Parts,
     /// The slab, or what is there of the last one of a cut file.
     bytes: Vec<u8>,
     /// A second copy, to see which slots stood still.
@@ -122,6 +123,8 @@ impl Copy {
             let before = header(&head);
             match before.owner.kind {
                 slab_kind::UNUSED | slab_kind::FREE => return Taken::Unused,
+                slab_kind::RING if !self.parts.records => return Taken::Unused,
+                slab_kind::STRINGS if !self.parts.strings => return Taken::Unused,
                 slab_kind::RING..=slab_kind::THREAD_SLOTS => {}
                 _ => return Taken::Unknown,
             }
@@ -145,7 +148,9 @@ impl Copy {
             _ => {
                 view.threads.extend(thread(header.owner.thread, bytes.from(SLAB_HEADER_BYTES)));
                 self.slots(header, THREAD_SLOTS_AT, THREAD_SLOTS, view);
-                segment(bytes.from(THREAD_UNITS_AT), THREAD_UNITS, header, view);
+                if self.parts.records {
+                    segment(bytes.from(THREAD_UNITS_AT), THREAD_UNITS, header, view);
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 
 pub mod arena;
 pub mod gpu;
+pub mod machine;
 pub mod render;
 
 use hodo_format::arena::{Anchor, Counts, Loss};
@@ -57,8 +58,8 @@ impl TestRun {
         });
         let rank = process.rank.map_or("null".to_owned(), |rank| rank.to_string());
         let text = format!(
-            r#"{{"format":1,"process":"{:016x}","pid":{},"rank":{rank},"start_ns":{},"clock":"{}","arena":"arena","parent":{parent}}}"#,
-            process.process, process.pid, process.pid, process.clock
+            r#"{{"format":1,"process":"{:016x}","pid":{},"host":"{}","rank":{rank},"start_ns":{},"clock":"{}","arena":"arena","parent":{parent}}}"#,
+            process.process, process.pid, process.host, process.pid, process.clock
         );
         std::fs::write(folder.join("process.json"), text).expect("process.json");
         folder
@@ -69,6 +70,7 @@ impl TestRun {
 pub struct Records {
     pub process: u64,
     pub pid: u32,
+    pub host: &'static str,
     pub rank: Option<u32>,
     pub parent: Option<(u64, SpanId)>,
     pub names: Vec<String>,
@@ -96,6 +98,7 @@ impl Records {
         Records {
             process: 0xabc0_0000_0000_0000 + u64::from(pid),
             pid,
+            host: "box",
             rank: None,
             parent: None,
             names: vec!["(unused)".to_owned()],

@@ -1,0 +1,89 @@
+//! The files by which a monitor is found and ended. Each is locked while its process lives, so that
+//! a number that the system gave to another process is never taken for it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const PREFIX: &str = "monitor-";
+const SUFFIX: &str = ".pid";
+
+/// This process's file; removed when it ends.
+#[derive(Debug)]
+pub struct PidFile {
+    path: PathBuf,
+    _file: File,
+}
+
+impl PidFile {
+    /// Writes it into `folder`, and removes those of monitors that were killed.
+    pub fn write(folder: &Path) -> io::Result<PidFile> {
+        for (_, path) in files(folder) {
+            if !is_locked(&path) {
+                // Another monitor may be doing the same.
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+        let pid = std::process::id();
+        let path = folder.join(format!("{PREFIX}{pid}{SUFFIX}"));
+        let mut file = File::create(&path)?;
+        lock(&file, libc::LOCK_EX | libc::LOCK_NB)?;
+        writeln!(file, "{pid}")?;
+        Ok(PidFile { path, _file: file })
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The monitors that write into `folder` now.
+pub fn alive(folder: &Path) -> Vec<(u32, PathBuf)> {
+    files(folder).into_iter().filter(|(_, path)| is_locked(path)).collect()
+}
+
+/// Asks all of them to end, and says of each whether it did in time.
+pub fn stop_all(folder: &Path, within: Duration) -> Vec<(u32, bool)> {
+    let found = alive(folder);
+    for (pid, _) in &found {
+        // SAFETY: a plain call; the lock shows that the number is still the monitor's.
+        unsafe { libc::kill(*pid as libc::pid_t, libc::SIGTERM) };
+    }
+    let until = Instant::now() + within;
+    let ended = |path: &Path| {
+        while is_locked(path) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        !is_locked(path)
+    };
+    found.iter().map(|(pid, path)| (*pid, ended(path))).collect()
+}
+
+fn files(folder: &Path) -> Vec<(u32, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let pid = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()
+    };
+    entries.filter_map(|e| Some(e.ok()?.path())).filter_map(|p| Some((pid(&p)?, p))).collect()
+}
+
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = OpenOptions::new().read(true).open(path) else { return false };
+    match lock(&file, libc::LOCK_SH | libc::LOCK_NB) {
+        Ok(()) => false,
+        Err(error) => error.raw_os_error() == Some(libc::EWOULDBLOCK),
+    }
+}
+
+fn lock(file: &File, how: i32) -> io::Result<()> {
+    // SAFETY: a plain call on an open file.
+    match unsafe { libc::flock(file.as_raw_fd(), how) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,143 @@
+//! What a monitor says while it works.
+
+use super::target::Target;
+use crate::output;
+use crate::term::{number, text};
+use hodo_machine::{Standing, Status};
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often it says how it goes, on a terminal.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Says what is new.
+pub struct Teller {
+    folder: PathBuf,
+    interval: Duration,
+    quiet: bool,
+    began: Instant,
+    said: Option<Instant>,
+    standing: Standing,
+    absent: Vec<String>,
+}
+
+impl Teller {
+    /// Says what is sampled and where; the run's folder goes to standard output.
+    pub fn new(
+        target: &Target,
+        interval: Duration,
+        prometheus: Option<SocketAddr>,
+        quiet: bool,
+    ) -> Teller {
+        let teller = Teller {
+            folder: target.machine.clone(),
+            interval,
+            quiet,
+            began: Instant::now(),
+            said: None,
+            standing: Standing::Starting,
+            absent: Vec::new(),
+        };
+        let run = text::safe(&target.run.display().to_string());
+        // Nobody may be there to read it.
+        let _ = writeln!(std::io::stdout(), "{run}");
+        let own = if target.is_own { "a run of its own" } else { "the run above" };
+        let every = number::duration(interval.as_nanos() as f64);
+        teller.say(&format!("reads this machine every {every} into {own}"));
+        if let Some(address) = prometheus {
+            teller.say(&format!("answers Prometheus at http://{address}/metrics"));
+        }
+        teller
+    }
+
+    fn say(&self, words: &str) {
+        if !self.quiet {
+            output::note(&format!("hodo monitor: {words}"));
+        }
+    }
+
+    /// Says what changed, and now and then how it goes.
+    pub fn look(&mut self, status: &Status) {
+        self.tell_absent(status);
+        if status.standing != self.standing {
+            self.tell_standing(&status.standing);
+            self.standing = status.standing.clone();
+        }
+        let due = self.said.unwrap_or(self.began).elapsed() >= EVERY;
+        if due && std::io::stderr().is_terminal() {
+            self.said = Some(Instant::now());
+            self.say(&self.summary(status));
+        }
+    }
+
+    fn tell_absent(&mut self, status: &Status) {
+        for absent in &status.absent {
+            let fix =
+                if absent.fix.is_empty() { String::new() } else { format!("; {}", absent.fix) };
+            let words = format!("without {}: {}{fix}", absent.part, absent.why);
+            if !self.absent.contains(&words) {
+                self.say(&words);
+                self.absent.push(words);
+            }
+        }
+    }
+
+    fn tell_standing(&self, standing: &Standing) {
+        match standing {
+            Standing::Linked(holder) => self.say(&format!(
+                "pid {} ({}) reads this host for the run already; waits to take over",
+                holder.pid, holder.kind
+            )),
+            Standing::Sampling if self.standing != Standing::Starting => {
+                self.say("has taken over: reads and writes");
+            }
+            // What goes wrong is said also to those who want quiet.
+            Standing::Failed(why) => output::note(&format!(
+                "hodo monitor: nothing is written: {why}; it is tried again every second"
+            )),
+            _ => {}
+        }
+    }
+
+    /// Says how it went.
+    pub fn end(&mut self, status: &Status) {
+        self.look(status);
+        self.say(&self.summary(status));
+    }
+
+    fn summary(&self, status: &Status) -> String {
+        let lasted = self.began.elapsed().as_nanos() as f64;
+        let mut parts = vec![
+            text::plural(status.cost.rounds, "round"),
+            format!("{} on disk", number::bytes(bytes(&self.folder))),
+            format!("{} of a processor", number::percent(status.cost.cpu_ns as f64 / lasted)),
+        ];
+        if status.cost.late > 0 {
+            let every = number::duration(self.interval.as_nanos() as f64);
+            parts.push(format!(
+                "{} left out, the machine was too busy for one every {every}",
+                number::count(status.cost.late)
+            ));
+        }
+        if status.kept.lost_rows > 0 {
+            parts.push(format!("{} lost", text::plural(status.kept.lost_rows, "row")));
+        }
+        if status.kept.removed_blocks > 0 {
+            let blocks = text::plural(status.kept.removed_blocks, "old block");
+            parts.push(format!("{blocks} removed to stay under the cap"));
+        }
+        parts.join(", ")
+    }
+}
+
+/// Bytes of the files of readings, whoever wrote them.
+fn bytes(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let is_samples = |path: &Path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("samples"))
+    };
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|p| is_samples(p));
+    files.filter_map(|path| Some(path.metadata().ok()?.len())).sum()
+}

@@ -1,0 +1,128 @@
+//! Files of `/proc` and `/sys` that are read again and again: opened once, read from their start.
+
+use crate::table::Absent;
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// No such file is longer; one that is has gone mad.
+const MAX_BYTES: usize = 16 << 20;
+
+/// A file whose text the kernel makes anew at every reading.
+#[derive(Debug)]
+pub struct ProcFile {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: Vec<u8>,
+    error: Option<Error>,
+    is_kept_open: bool,
+}
+
+impl ProcFile {
+    /// The file at `path`, which is opened when it is first read.
+    pub fn new(path: impl Into<PathBuf>) -> ProcFile {
+        let path = path.into();
+        ProcFile { path, file: None, bytes: vec![0; 4096], error: None, is_kept_open: true }
+    }
+
+    /// As it is, but opened for each reading: descriptors are the program's.
+    pub fn reopened(mut self) -> ProcFile {
+        self.is_kept_open = false;
+        self
+    }
+
+    /// Its text now; none when it cannot be read, and [`ProcFile::error`] has why.
+    pub fn read(&mut self) -> Option<Cow<'_, str>> {
+        match self.fill() {
+            Ok(len) => {
+                self.error = None;
+                if !self.is_kept_open {
+                    self.file = None;
+                }
+                Some(String::from_utf8_lossy(&self.bytes[..len]))
+            }
+            Err(error) => {
+                self.file = None;
+                self.error = Some(error);
+                None
+            }
+        }
+    }
+
+    fn fill(&mut self) -> Result<usize, Error> {
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(File::open(&self.path)?),
+        };
+        let mut len = 0;
+        loop {
+            if len == self.bytes.len() {
+                if len >= MAX_BYTES {
+                    return Err(Error::new(ErrorKind::InvalidData, "it has no end"));
+                }
+                self.bytes.resize(2 * len, 0);
+            }
+            match file.read_at(&mut self.bytes[len..], len as u64) {
+                Ok(0) => return Ok(len),
+                Ok(more) => len += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Why the last reading failed.
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What to say of a part that needs this file and has not got it; none after a good reading.
+    pub fn absent(&self, part: &str, fix: &str) -> Option<Absent> {
+        let error = self.error.as_ref()?;
+        let why = format!("{}: {}", self.path.display(), in_words(error));
+        Some(Absent { part: part.into(), why, fix: fix.into() })
+    }
+}
+
+fn in_words(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".into(),
+        ErrorKind::PermissionDenied => "may not be read".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_file_is_read_whole_and_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stat");
+        std::fs::write(&path, "cpu 1\n".repeat(5000)).unwrap();
+        let mut file = ProcFile::new(&path);
+        assert_eq!(file.read().unwrap().len(), 30_000);
+        std::fs::write(&path, "cpu 2\n").unwrap();
+        assert_eq!(file.read().unwrap(), "cpu 2\n");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_says_so_and_may_come() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = ProcFile::new(folder.path().join("pressure"));
+        assert_eq!(file.read(), None);
+        let absent = file.absent("pressure", "boot with psi=1").unwrap();
+        assert!(absent.why.ends_with("pressure: there is no such file"), "{absent:?}");
+        std::fs::write(file.path(), "some").unwrap();
+        assert_eq!(file.read().unwrap(), "some");
+        assert_eq!(file.absent("pressure", ""), None);
+    }
+}

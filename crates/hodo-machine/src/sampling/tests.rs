@@ -1,0 +1,381 @@
+use super::*;
+use crate::processes::Roots;
+use crate::store::folder;
+use crate::store::tests::read_back;
+use crate::table::{Reader, Table};
+use crate::tier::Tier;
+use hodo_format::machine::{Metric, Source, metric};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Shows how often it was read.
+struct Count(u64, &'static Metric);
+
+impl Reader for Count {
+    fn read(&mut self, table: &mut Table) {
+        self.0 += 1;
+        table.put(Source::Host, self.1, self.0 as f64);
+    }
+}
+
+fn counting() -> Readers {
+    let count = |metric| Box::new(Count(0, metric));
+    vec![(Tier::Fast, count(&metric::CPU_TIME)), (Tier::Medium, count(&metric::LOAD))]
+}
+
+fn settings(run: &Path, ms: u64) -> Settings {
+    Settings {
+        run: run.into(),
+        interval: Duration::from_millis(ms),
+        kind: Kind::Monitor,
+        scopes: None,
+        reads_while_linked: false,
+        keeps_newest: false,
+        parts: Parts { processes: Roots::none(), gpus: None },
+        limits: Limits::default(),
+    }
+}
+
+fn until(what: impl Fn() -> bool) {
+    while !what() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn fast_values(run: &Path) -> Vec<u64> {
+    let values = read_back(&folder(run));
+    let fast = values.keys().filter(|(name, _)| name == "host cpu.time");
+    fast.map(|(_, time)| *time).collect()
+}
+
+#[test]
+fn this_machine_is_sampled_in_the_background() {
+    let run = tempfile::tempdir().unwrap();
+    let parts = Parts { processes: Roots::own(), gpus: None };
+    let settings = Settings { keeps_newest: true, parts, ..settings(run.path(), 10) };
+    let sampling = Sampling::start(settings);
+    until(|| sampling.status().cost.rounds >= 5);
+    let newest = sampling.newest();
+    let memory = newest.iter().find(|one| one.metric.name == "memory.used").unwrap();
+    assert!(memory.value.unwrap() > 0.0);
+    assert_eq!(sampling.status().standing, Standing::Sampling);
+    sampling.stop();
+    let status = sampling.status();
+    assert_eq!(status.standing, Standing::Off);
+    let values = read_back(&folder(run.path()));
+    let rows = values.keys().filter(|(name, _)| name == "host memory.used").count();
+    assert_eq!(rows as u64, status.cost.rounds, "every round is there");
+    assert!(values.keys().any(|(name, _)| name == "processes process.memory"));
+    assert!(values.keys().any(|(name, _)| name == "sampler sampler.cpu.time"));
+    assert!(!folder(run.path()).join("samples.live").exists());
+}
+
+#[test]
+fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
+    struct Hangs(mpsc::Sender<()>, mpsc::Receiver<()>);
+    impl Reader for Hangs {
+        fn read(&mut self, _: &mut Table) {
+            let _ = self.0.send(());
+            let _ = self.1.recv();
+        }
+    }
+    let run = tempfile::tempdir().unwrap();
+    let (release, waits) = mpsc::channel();
+    let (says, hangs) = mpsc::channel();
+    let readers = || -> Readers { vec![(Tier::Slow, Box::new(Hangs(says, waits)))] };
+    let sampling = Sampling::start_with(settings(run.path(), 10), Box::new(readers));
+    hangs.recv().unwrap();
+    sampling.stop();
+    sampling.pause();
+    sampling.resume();
+    assert!(lock(&sampling.shared.control).is_running, "it still hangs, and nobody waits for it");
+    drop(release);
+    until(|| !lock(&sampling.shared.control).is_running);
+    sampling.resume();
+    assert!(!lock(&sampling.shared.control).is_running, "what was stopped stays so");
+}
+
+#[test]
+fn one_samples_and_the_other_takes_over() {
+    let run = tempfile::tempdir().unwrap();
+    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    until(|| first.status().cost.rounds >= 3);
+    let second = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    until(|| matches!(second.status().standing, Standing::Linked(_)));
+    assert_eq!(second.status().cost.rounds, 0, "it reads nothing meanwhile");
+    let Standing::Linked(holder) = second.status().standing else { panic!("not linked") };
+    assert_eq!((holder.pid, holder.kind.as_str()), (std::process::id().into(), "monitor"));
+    first.stop();
+    let before = fast_values(run.path()).len();
+    until(|| second.status().cost.rounds >= 3);
+    second.stop();
+    assert!(fast_values(run.path()).len() >= before + 3);
+}
+
+#[test]
+fn a_linked_one_reads_for_its_own_use_where_that_is_wanted() {
+    let run = tempfile::tempdir().unwrap();
+    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    until(|| first.status().cost.rounds >= 1);
+    let settings =
+        Settings { reads_while_linked: true, keeps_newest: true, ..settings(run.path(), 10) };
+    let second = Sampling::start_with(settings, Box::new(counting));
+    until(|| second.newest().iter().any(|one| one.value > Some(2.0)));
+    assert!(matches!(second.status().standing, Standing::Linked(_)));
+}
+
+#[test]
+fn a_pause_lets_another_sample_and_after_it_this_one_waits() {
+    let run = tempfile::tempdir().unwrap();
+    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    until(|| first.status().cost.rounds >= 3);
+    first.pause();
+    assert_eq!(first.status().standing, Standing::Paused);
+    assert_eq!(first.shared.lock_descriptor.load(Ordering::Relaxed), NONE);
+    first.resume();
+    until(|| first.status().cost.rounds >= 6);
+    let is_file =
+        |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".hodo");
+    let files = || std::fs::read_dir(folder(run.path())).unwrap().flatten().filter(is_file).count();
+    assert_eq!(files(), 1, "a fork begins no file");
+
+    first.pause();
+    let second = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    until(|| second.status().cost.rounds >= 3);
+    first.resume();
+    until(|| matches!(first.status().standing, Standing::Linked(_)));
+    let rounds = first.status().cost.rounds;
+    second.stop();
+    until(|| first.status().cost.rounds > rounds);
+    first.stop();
+    let all = first.status().cost.rounds + second.status().cost.rounds;
+    assert_eq!(fast_values(run.path()).len() as u64, all, "every round, and none twice");
+}
+
+#[test]
+fn a_folder_deleted_under_it_is_made_again() {
+    let run = tempfile::tempdir().unwrap();
+    let run = run.path().join("run");
+    let sampling = Sampling::start_with(settings(&run, 10), Box::new(counting));
+    until(|| sampling.status().cost.rounds >= 3);
+    std::fs::remove_dir_all(&run).unwrap();
+    until(|| folder(&run).join("samples.live").exists());
+    sampling.stop();
+    assert!(!fast_values(&run).is_empty());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_and_tried_again() {
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("run");
+    std::fs::write(&run, "in the way").unwrap();
+    let sampling = Sampling::start_with(settings(&run, 10), Box::new(counting));
+    until(|| matches!(sampling.status().standing, Standing::Failed(_)));
+    assert!(sampling.status().json().contains("cannot write to"));
+    std::fs::remove_file(&run).unwrap();
+    until(|| sampling.status().cost.rounds >= 2);
+    assert_eq!(sampling.status().standing, Standing::Sampling);
+}
+
+/// Scopes of a program, as a test sets them: how many were opened, and in the lowest bit whether
+/// one is open.
+static SCOPES: AtomicU64 = AtomicU64::new(0);
+
+fn set_scopes() -> Scopes {
+    let now = SCOPES.load(Ordering::Relaxed);
+    Scopes { is_open: now & 1 == 1, begun: now >> 1 }
+}
+
+#[test]
+fn only_inside_scopes_with_a_round_at_each_edge() {
+    let run = tempfile::tempdir().unwrap();
+    let now = Cell::new(SECOND);
+    let mut keeper =
+        Keeper::new(Settings { scopes: Some(set_scopes), ..settings(run.path(), 100) }, counting());
+    let mut step = |scopes: u64, held: bool| {
+        SCOPES.store(scopes, Ordering::Relaxed);
+        let next = keeper.step(&|| now.get(), held);
+        assert!(next > now.get() && next <= now.get() + SECOND / 20, "it looks again soon");
+        now.set(now.get() + SECOND / 20);
+        keeper.sampler().cost().rounds
+    };
+    assert_eq!([step(0, false), step(0, false)], [0, 0]);
+    assert_eq!([step(3, false), step(3, false), step(3, false)], [1, 1, 2], "100 ms apart");
+    assert_eq!([step(2, false), step(2, false)], [3, 3], "one at the end, then none");
+    assert_eq!([step(8, false), step(8, false)], [4, 5], "some came and went unseen");
+    assert_eq!(step(8, false), 5);
+    assert_eq!(
+        [step(8, true), step(8, true), step(8, true), step(8, false)],
+        [6, 6, 7, 8],
+        "asked for"
+    );
+    keeper.finish(&|| now.get());
+    assert_eq!(fast_values(run.path()).len(), 8);
+    assert_eq!(keeper.status().cost.late, 0);
+}
+
+/// Starts this test program again to play a part that a kill can end.
+fn play(part: &str, run: &Path) -> Child {
+    play_from(part, run, 0)
+}
+
+fn play_from(part: &str, run: &Path, from: u64) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "sampling::tests::part", "--nocapture", "--ignored"]);
+    command.env("HODO_TEST_PART", part).env("HODO_TEST_RUN", run);
+    command.env("HODO_TEST_FROM", from.to_string());
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+#[ignore = "played by other tests, in a process of its own"]
+fn part() {
+    let Ok(part) = std::env::var("HODO_TEST_PART") else { return };
+    let run = std::path::PathBuf::from(std::env::var_os("HODO_TEST_RUN").unwrap());
+    match part.as_str() {
+        "keeps" => keep_for_ever(&run),
+        "samples" => sample_for_ever(&run),
+        "day" => a_day(&run),
+        other => panic!("no part {other}"),
+    }
+}
+
+/// Tells every row that is on disk.
+fn keep_for_ever(run: &Path) {
+    let limits = Limits { block_rows: 7, file_bytes: 20_000, ..Limits::default() };
+    let mut keeper = Keeper::new(Settings { limits, ..settings(run, 10) }, counting());
+    // As fast as it goes, by a clock of its own: every round is due.
+    let from = std::env::var("HODO_TEST_FROM").unwrap().parse().unwrap();
+    let now = Cell::new(from);
+    loop {
+        let next = keeper.step(&|| now.get(), false);
+        for row in keeper.sampler().rows() {
+            println!("kept {:?} {}", row.tier, row.time_ns);
+        }
+        now.set(next);
+    }
+}
+
+fn sample_for_ever(run: &Path) {
+    let sampling = Sampling::start_with(settings(run, 10), Box::new(counting));
+    loop {
+        println!(
+            "standing {} {}",
+            sampling.status().standing.word(),
+            sampling.status().cost.rounds
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_no_row_that_was_kept() {
+    let run = tempfile::tempdir().unwrap();
+    let mut kept: Vec<u64> = Vec::new();
+    for round in 0..12u64 {
+        let from = kept.last().map_or(SECOND, |last| last + SECOND);
+        let mut child = play_from("keeps", run.path(), from);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // Another moment each time; blocks and live files change every few rows.
+        let after = 20 + (round * 37) % 90;
+        let mut told = 0;
+        for line in lines {
+            let line = line.unwrap();
+            let Some(time) = line.split("kept Fast ").nth(1) else { continue };
+            kept.push(time.parse().unwrap());
+            told += 1;
+            if told == after {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        // Each takes over from the one before; reading back asserts that nothing is there twice.
+        let found = fast_values(run.path());
+        let missing: Vec<_> =
+            kept.iter().filter(|time| found.binary_search(time).is_err()).collect();
+        assert!(missing.is_empty(), "{} of {} are missing", missing.len(), kept.len());
+    }
+}
+
+#[test]
+fn when_the_one_who_samples_is_killed_another_goes_on() {
+    let run = tempfile::tempdir().unwrap();
+    let wait_for = |child: &mut Child, what: &str| {
+        let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        for line in lines {
+            if line.unwrap().contains(what) {
+                return;
+            }
+        }
+        panic!("it ended and never said {what}");
+    };
+    let mut first = play("samples", run.path());
+    wait_for(&mut first, "standing sampling");
+    let mut second = play("samples", run.path());
+    wait_for(&mut second, "standing linked");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let died = monotonic_ns();
+    wait_for(&mut second, "standing sampling");
+    let later = || fast_values(run.path()).iter().any(|&time| time > died);
+    until(later);
+    second.kill().unwrap();
+    second.wait().unwrap();
+    let times = fast_values(run.path());
+    let before = times.iter().filter(|&&time| time < died).count();
+    assert!(before > 0 && times.len() > before, "both are there, and none twice");
+}
+
+/// 24 hours of rounds a second apart, as fast as they go; tells memory after each quarter.
+fn a_day(run: &Path) {
+    let limits = Limits { file_bytes: 64 << 10, max_bytes: 256 << 10, ..Limits::default() };
+    let mut keeper = Keeper::new(Settings { limits, ..settings(run, 1000) }, counting());
+    let now = Cell::new(SECOND);
+    for round in 0..86_400u64 {
+        keeper.step(&|| now.get(), false);
+        now.set(now.get() + SECOND);
+        if round % 21_600 == 21_599 {
+            let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+            let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+            let status = keeper.status();
+            println!(
+                "quarter {pages} {} {} {}",
+                status.kept.bytes, status.kept.removed_blocks, status.cost.late
+            );
+        }
+    }
+    keeper.finish(&|| now.get());
+}
+
+#[test]
+fn a_day_of_rounds_fills_neither_disk_nor_memory() {
+    let run = tempfile::tempdir().unwrap();
+    let child = play("day", run.path());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let quarters: Vec<Vec<u64>> = text
+        .lines()
+        .filter_map(|line| line.split("quarter ").nth(1))
+        .map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(quarters.len(), 4, "{text}");
+    let last = &quarters[3];
+    assert!(last[0] < quarters[0][0] + 256, "pages after a quarter and in the end: {quarters:?}");
+    assert!(last[1] <= 256 << 10 && last[2] > 0, "{quarters:?}");
+    assert_eq!(last[3], 0, "no round was late");
+    let on_disk: u64 = std::fs::read_dir(folder(run.path()))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.metadata().unwrap().len())
+        .sum();
+    assert!(on_disk <= 300 << 10, "{on_disk}");
+    let times = fast_values(run.path());
+    assert_eq!(*times.last().unwrap(), 86_401 * SECOND, "the newest are kept");
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] == SECOND), "with no gap among them");
+}

@@ -1,0 +1,93 @@
+//! Looks into files that other samplers wrote.
+
+use hodo_format::arena::Anchor;
+use hodo_format::machine::{Readings, Series, frame_kind};
+use hodo_format::record::{Attr, Mark, Sink, Span};
+use hodo_format::spool::{
+    self, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameSink, Losses, ThreadInfo,
+};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Enough of a file to hold its first block.
+const BEGINNING: u64 = 1 << 20;
+
+/// What a file of readings holds.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Its clock anchors.
+    pub anchors: Vec<Anchor>,
+    /// Its series.
+    pub series: Vec<Series>,
+    /// Its readings, in file order.
+    pub readings: Vec<Readings>,
+    /// Its newest state.
+    pub state: String,
+}
+
+impl Contents {
+    /// What there is in `bytes`, damaged or not.
+    pub fn of(bytes: &[u8]) -> Contents {
+        let mut contents = Contents::default();
+        // A file that gives nothing has nothing to give.
+        let _ = spool::read(bytes, &mut contents);
+        contents
+    }
+
+    /// What there is in a file; nothing where it cannot be read.
+    pub fn of_file(path: &Path) -> Contents {
+        std::fs::read(path).map(|bytes| Contents::of(&bytes)).unwrap_or_default()
+    }
+}
+
+impl Sink for Contents {
+    fn span(&mut self, _: &Span) {}
+    fn attr(&mut self, _: &Attr<'_>) {}
+    fn mark(&mut self, _: &Mark<'_>) {}
+}
+
+impl FrameSink for Contents {
+    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
+        false
+    }
+    fn strings(&mut self, _: u32, _: &[&str]) {}
+    fn thread(&mut self, _: ThreadInfo) {}
+    fn anchors(&mut self, anchors: &[Anchor]) {
+        self.anchors.extend_from_slice(anchors);
+    }
+    fn losses(&mut self, _: Losses) {}
+    fn end(&mut self, _: Losses) {}
+    fn machine_state(&mut self, json: &str) {
+        self.state = json.into();
+    }
+    fn series(&mut self, series: &[Series]) {
+        self.series.extend_from_slice(series);
+    }
+    fn readings(&mut self, readings: Readings) {
+        self.readings.push(readings);
+    }
+}
+
+/// Moment of the first reading of a file.
+pub fn first_ns(path: &Path) -> Option<u64> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
+    let contents = Contents::of(&bytes);
+    contents.readings.iter().filter_map(|readings| readings.times.first().copied()).min()
+}
+
+/// Blocks of readings in a file, by its frames' headers.
+pub fn blocks(path: &Path) -> u64 {
+    let Ok(file) = File::open(path) else { return 0 };
+    let mut at = FILE_HEADER_BYTES as u64;
+    let mut blocks = 0;
+    let mut header = [0; FRAME_HEADER_BYTES];
+    while file.read_exact_at(&mut header, at).is_ok() {
+        let Some(header) = FrameHeader::parse(&header) else { break };
+        blocks += u64::from(header.kind == frame_kind::READINGS);
+        at += FRAME_HEADER_BYTES as u64 + u64::from(header.payload_bytes);
+    }
+    blocks
+}

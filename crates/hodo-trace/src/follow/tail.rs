@@ -1,0 +1,125 @@
+//! The files of a process, each read from where the last look ended.
+
+use crate::read::numbered;
+use hodo_format::spool::{FrameSink, Tail};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Of a file that is there before the first look, only the end is read.
+const FIRST_BYTES: u64 = 4 << 20;
+/// Most bytes of one file that a look takes; what lies before them is skipped and counted.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// What a look at files gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Bytes read.
+    pub(super) bytes: u64,
+    /// Bytes left out, since there were too many new ones.
+    pub(super) skipped: u64,
+    /// Frames that were damaged.
+    pub(super) damaged: u64,
+}
+
+impl Taken {
+    pub(super) fn join(&mut self, other: Taken) {
+        self.bytes += other.bytes;
+        self.skipped += other.skipped;
+        self.damaged += other.damaged;
+    }
+}
+
+/// One file, read as it grows.
+pub(super) struct Growing {
+    path: PathBuf,
+    file: Option<File>,
+    /// Where the bytes behind `rest` begin.
+    at: u64,
+    /// The beginning of a frame that was not whole.
+    rest: Vec<u8>,
+    tail: Tail,
+}
+
+impl Growing {
+    /// A file that is read from its first byte.
+    pub(super) fn new(path: PathBuf) -> Growing {
+        Growing { path, file: None, at: 0, rest: Vec::new(), tail: Tail::new() }
+    }
+
+    /// Reads what is new, at most `most` bytes of it.
+    pub(super) fn read(&mut self, most: u64, sink: &mut impl FrameSink) -> Taken {
+        let mut taken = Taken::default();
+        let Some(length) = self.open() else { return taken };
+        let new = length.saturating_sub(self.at);
+        if new > most {
+            taken.skipped = new - most;
+            (self.at, self.tail) = (length - most, Tail::inside());
+            self.rest.clear();
+        }
+        let Some(file) = self.file.as_mut().filter(|_| new > 0) else { return taken };
+        let before = self.rest.len();
+        let sought = file.seek(SeekFrom::Start(self.at));
+        let read = sought.and_then(|_| file.take(length - self.at).read_to_end(&mut self.rest));
+        taken.bytes = read.map_or(0, |_| (self.rest.len() - before) as u64);
+        self.at += taken.bytes;
+        let damaged = self.tail.damaged;
+        let used = self.tail.push(&self.rest, sink);
+        self.rest.drain(..used);
+        taken.damaged = self.tail.damaged - damaged;
+        taken
+    }
+
+    /// Its length; none while it is not there.
+    fn open(&mut self) -> Option<u64> {
+        if self.file.is_none() {
+            self.file = File::open(&self.path).ok();
+        }
+        Some(self.file.as_ref()?.metadata().ok()?.len())
+    }
+}
+
+/// The numbered files of one kind, of which the newest grows.
+pub(super) struct Numbered {
+    folder: PathBuf,
+    prefix: &'static str,
+    files: BTreeMap<u64, Growing>,
+    /// Files up to this number are done with.
+    done: u64,
+    looked: bool,
+}
+
+impl Numbered {
+    pub(super) fn new(folder: &Path, prefix: &'static str) -> Numbered {
+        let folder = folder.to_owned();
+        Numbered { folder, prefix, files: BTreeMap::new(), done: 0, looked: false }
+    }
+
+    /// Reads what is new in any of them.
+    pub(super) fn read(&mut self, sink: &mut impl FrameSink) -> Taken {
+        let first = !std::mem::replace(&mut self.looked, true);
+        let mut there = numbered(&self.folder, self.prefix);
+        if first {
+            // Of what was there, the end of the newest two is enough: it is about now.
+            self.done = there.len().checked_sub(3).map_or(0, |at| there[at].0);
+        }
+        there.retain(|(number, _)| *number > self.done);
+        let newest = there.last().map(|(number, _)| *number);
+        for (number, path) in there {
+            self.files.entry(number).or_insert_with(|| Growing::new(path));
+        }
+        let mut taken = Taken::default();
+        for file in self.files.values_mut() {
+            let mut of_file = file.read(if first { FIRST_BYTES } else { MOST_BYTES }, sink);
+            of_file.skipped = if first { 0 } else { of_file.skipped };
+            taken.join(of_file);
+        }
+        // A file that has a follower was read to its end: the follower was there before.
+        if let Some(newest) = newest {
+            self.done = self.done.max(newest.saturating_sub(1));
+            self.files.retain(|number, _| *number >= newest);
+        }
+        taken
+    }
+}

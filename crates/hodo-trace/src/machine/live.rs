@@ -1,0 +1,38 @@
+//! Whether a host is being sampled.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Whether anyone holds the lock at `path`. Asking for it would be in the way of a sampler that
+/// wants it, so the kernel's list is looked at.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = std::fs::metadata(path) else { return false };
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    locks.lines().any(|line| is_of(line, file.ino()))
+}
+
+/// Whether a line such as `2: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF` is of a file. The
+/// device is not compared: file systems such as btrfs show another one there.
+fn is_of(line: &str, inode: u64) -> bool {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    let is_flock = words.next() == Some("FLOCK");
+    let place = words.nth(3).and_then(|place| place.rsplit(':').next());
+    is_flock && place.and_then(|number| number.parse().ok()) == Some(inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_lock_shows_while_it_is_held() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        assert!(!is_locked(file.path()));
+        // SAFETY: the descriptor is open.
+        assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+        assert!(is_locked(file.path()));
+        assert!(!is_of("1: POSIX  ADVISORY  WRITE 1 fd:01:77 0 EOF", 77));
+        assert!(is_of("1: FLOCK  ADVISORY  WRITE 1 fd:01:77 0 EOF", 77));
+    }
+}

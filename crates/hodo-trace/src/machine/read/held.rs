@@ -1,0 +1,66 @@
+//! What the live file held, kept until the blocks are known.
+
+use super::collect::Collector;
+use hodo_format::arena::Anchor;
+use hodo_format::machine::{Readings, Series};
+use hodo_format::record::{Attr, Mark, Sink, Span};
+use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
+
+/// Frames in the order they were written.
+#[derive(Default)]
+pub(super) struct Held(Vec<Frame>);
+
+enum Frame {
+    State(String),
+    Anchors(Vec<Anchor>),
+    Series(Vec<Series>),
+    Readings(Readings),
+}
+
+impl Held {
+    /// Gives `collector` what the blocks do not have.
+    pub(super) fn replay(self, collector: &mut Collector) {
+        collector.next_file();
+        collector.only_later();
+        for frame in self.0 {
+            match frame {
+                Frame::State(json) => collector.machine_state(&json),
+                Frame::Anchors(anchors) => collector.anchors(&anchors),
+                Frame::Series(series) => collector.series(&series),
+                Frame::Readings(readings) => collector.readings(readings),
+            }
+        }
+    }
+}
+
+impl Sink for Held {
+    fn span(&mut self, _: &Span) {}
+    fn attr(&mut self, _: &Attr<'_>) {}
+    fn mark(&mut self, _: &Mark<'_>) {}
+}
+
+impl FrameSink for Held {
+    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
+        false
+    }
+    fn strings(&mut self, _: u32, _: &[&str]) {}
+    fn thread(&mut self, _: ThreadInfo) {}
+    fn losses(&mut self, _: Losses) {}
+    fn end(&mut self, _: Losses) {}
+
+    fn anchors(&mut self, anchors: &[Anchor]) {
+        self.0.push(Frame::Anchors(anchors.to_vec()));
+    }
+
+    fn machine_state(&mut self, json: &str) {
+        self.0.push(Frame::State(json.to_owned()));
+    }
+
+    fn series(&mut self, series: &[Series]) {
+        self.0.push(Frame::Series(series.to_vec()));
+    }
+
+    fn readings(&mut self, readings: Readings) {
+        self.0.push(Frame::Readings(readings));
+    }
+}
