@@ -82,6 +82,12 @@ bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty
 bench-cpp: $(CACHE)/venv/.ready ## Cost of a scope in C++ against Rust, two clock reads, Tracy and NVTX
 	@bash benches/cpp/run.sh "$(CACHE)" $(BENCH_ARGS)
 
+.PHONY: gate-study
+gate-study: ## Does `hodo gate` fire when it should, and only then: real runs on this machine (STUDY_ARGS)
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@cargo build --locked --quiet --profile demo -p hodo --example steps
+	@python3 benches/gate/study.py "$(CARGO_TARGET_DIR)/demo/hodo" "$(CARGO_TARGET_DIR)/demo/examples/steps" $(STUDY_ARGS)
+
 .PHONY: lint
 lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, licences and sources of dependencies
 	@cargo fmt --all --check

@@ -10,6 +10,7 @@ Examples:
   hodo run -- python train.py            record a program as it is
   hodo report                            where the time of the newest run went
   hodo report --where variant=beam       only scopes with that attribute
+  hodo diff base head                    what got slower, and whether that is noise
   hodo export --to perfetto -o run.pftrace
   hodo top --once                        what this machine and the run on it do now
   hodo doctor                            what works on this machine, and what to do";
@@ -43,6 +44,19 @@ const LS_EXAMPLES: &str = "\
 Examples:
   hodo ls
   hodo ls --json";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  hodo diff base head                    two folders of runs that took turns: the surest comparison
+  hodo diff 20261115-2015 20261115-2020   two runs by the beginning of their ids
+  hodo diff base head --markdown         for a pull request
+  hodo diff base head --json";
+
+const GATE_EXAMPLES: &str = "\
+Examples:
+  hodo gate base head --max 5%           ends with 3 when a scope is slower by more than that
+  hodo gate base head --max 10% --scope step --scope 'step/*'
+  hodo gate base head --markdown";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -143,6 +157,12 @@ pub enum Verb {
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Compare two programs by their runs: which scopes and kernels changed, how sure that is, what explains it. Ends with 4 when they are not comparable.
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArgs),
+    /// Stop a pipeline on a regression: ends with 3 when a scope is really slower than allowed, with 0 on noise or improvement, with 4 when it cannot be told.
+    #[command(after_help = GATE_EXAMPLES)]
+    Gate(GateArgs),
     /// Show what the machine did over a run, a scope or a stretch of time: every series that was sampled, with its mean, least, most and last value.
     #[command(after_help = MACHINE_EXAMPLES)]
     Machine(MachineArgs),
@@ -387,6 +407,60 @@ pub struct MachineArgs {
     /// Columns to use; the terminal's width if left out, and no limit in a pipe.
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
+}
+
+/// What to compare, and how to show it.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// Runs to compare with: a run folder, the beginning of a run's id, several of them with commas between, or a folder with nothing but runs of one side.
+    #[arg(value_name = "BASE")]
+    pub base: String,
+
+    /// Runs to compare, written the same way.
+    #[arg(value_name = "HEAD")]
+    pub head: String,
+
+    /// Judge only scopes with this path, as in step/forward; * and ? stand for anything. Repeat for several. If left out, all with 1 % of the time or more.
+    #[arg(long = "scope", value_name = "PATH")]
+    pub scopes: Vec<String>,
+
+    /// Compare what is not comparable too: other machines, GPUs, ranks or programs.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Show every scope and kernel, not only those that were judged.
+    #[arg(long)]
+    pub all: bool,
+
+    /// Print Markdown for a pull request instead of text.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Columns to use; the terminal's width if left out, and no limit in a pipe.
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+/// `hodo diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    pub compare: CompareArgs,
+}
+
+/// `hodo gate`.
+#[derive(Args, Debug)]
+pub struct GateArgs {
+    #[command(flatten)]
+    pub compare: CompareArgs,
+
+    /// The most that a scope may be slower, as a percentage.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub max: String,
 }
 
 /// `hodo ls`.

@@ -1,6 +1,7 @@
 //! The `hodo` program: records programs, reads runs, shows them, exports them.
 
 mod args;
+mod compare;
 mod demo;
 mod demonstrate;
 #[cfg(test)]
@@ -34,6 +35,8 @@ fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::Diff(args) => compare::diff(args, &cli.dir, cli.color),
+        Verb::Gate(args) => compare::gate(args, &cli.dir, cli.color),
         Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),

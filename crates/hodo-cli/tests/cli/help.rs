@@ -1,5 +1,6 @@
 //! The examples in the help run as they stand.
 
+use crate::compare;
 use crate::made;
 use crate::program::{ID, hodo, stdout};
 use crate::readings;
@@ -7,9 +8,11 @@ use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 14] = [
     "run",
     "report",
+    "diff",
+    "gate",
     "machine",
     "ls",
     "top",
@@ -75,8 +78,17 @@ fn every_example_runs() {
     let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
     readings::write_into(&run, 1, 5);
     crate::made_machine::sample(&run, 200);
+    made::write(
+        &dir.path().join(".hodo"),
+        "20261115-202000-train-bbbbbb",
+        &[&samples::training(100)],
+    );
+    for side in ["base", "head"] {
+        let steps = compare::steps(compare::Planted::default());
+        made::write(&dir.path().join(side), ID, &[&steps]);
+    }
     let mut all = examples(&stdout(dir.path(), &["--help"]));
-    assert_eq!(all.len(), 7);
+    assert_eq!(all.len(), 8);
     for verb in VERBS {
         let found = examples(&stdout(dir.path(), &[verb, "--help"]));
         assert!(!found.is_empty(), "{verb}");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod calibration;
+mod compare;
 mod documented;
 mod exports;
 mod exports_read;
@@ -24,4 +25,5 @@ mod samples;
 mod terminal;
 mod tmux;
 mod top;
+mod verdict;
 mod whole;
