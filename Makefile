@@ -124,6 +124,10 @@ fuzz: $(CACHE)/tools/bin/cargo-fuzz ## Fuzz every target (FUZZ_SECONDS=600 each)
 	    -max_total_time=$${FUZZ_SECONDS:-600} -rss_limit_mb=512
 	done
 
+.PHONY: import-limits
+import-limits: ## Import a file of 2 GB, a bomb of 10 GB, a line of 1 GB; check the memory it takes
+	@cargo test --release -p hodo-cli --test cli limits:: -- --ignored --nocapture --test-threads 1
+
 .PHONY: aarch64
 aarch64: ## Cross-build for aarch64 and run the tests under qemu-user
 	@bash tests/aarch64/run.sh

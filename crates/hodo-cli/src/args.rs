@@ -35,7 +35,7 @@ Examples:
 const MACHINE_EXAMPLES: &str = "\
 Examples:
   hodo machine                           what the machine did while the newest run was recorded
-  hodo machine --scope step/forward      the same while such a scope was open
+  hodo machine --scope batch/forward     the same while such a scope was open
   hodo machine --from 10s --to 20s --csv
   hodo machine --series gpu.power        every reading of it, as CSV
   hodo machine --series 'gpu.*' --json";
@@ -61,7 +61,16 @@ Examples:
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   hodo export --to perfetto -o run.pftrace     open it at https://ui.perfetto.dev
-  hodo export --to chrome > run.json";
+  hodo export --to chrome > run.json
+  hodo export --to speedscope -o run.speedscope.json
+  hodo export --to csv --table marks > marks.csv
+  hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  hodo import trace.json.gz                    a trace of torch.profiler
+  hodo import rank0.json rank1.json --app train
+  hodo import .cirron --json";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -169,6 +178,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Make a run of what another tool recorded; every other verb then reads it.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
     /// Check that a run is whole: every record produced is stored or counted as lost.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
@@ -540,6 +552,29 @@ pub struct ExportArgs {
     /// File to write; if left out, standard output, or on a terminal a file named after the run.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// What the rows of csv are.
+    #[arg(long, value_enum, value_name = "ROWS", default_value_t = Table::Scopes)]
+    pub table: Table,
+
+    /// Collector to post otlp to, instead of writing it: http://localhost:4318, or with a path of its own.
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    pub endpoint: Option<String>,
+
+    /// Header to post with, as for authorization; repeat for several.
+    #[arg(long = "header", value_name = "KEY=VALUE", requires = "endpoint")]
+    pub headers: Vec<String>,
+}
+
+/// What the rows of `hodo export --to csv` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Scopes.
+    Scopes,
+    /// Marks.
+    Marks,
+    /// Kernels, copies and other GPU work.
+    Work,
 }
 
 /// What `hodo export` writes.
@@ -549,6 +584,32 @@ pub enum Format {
     Perfetto,
     /// Chrome trace JSON.
     Chrome,
+    /// OpenTelemetry protobuf: scopes as spans, marks as their events; to a file or a collector.
+    Otlp,
+    /// speedscope JSON: a profile for every thread and stream.
+    Speedscope,
+    /// Folded stacks for flame graphs: a line a path, with its own nanoseconds.
+    Folded,
+    /// Comma-separated values: a row for every scope, mark or piece of GPU work.
+    Csv,
+    /// JSON lines: an object for every scope, mark and piece of GPU work.
+    Ndjson,
+}
+
+/// `hodo import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// Files or folders of other tools, plain or gzipped, or tar archives of them; several become one run, as of several ranks. What each is follows from its content.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Name of the program in reports; the source's own, or the file's, if left out.
+    #[arg(long, value_name = "APP")]
+    pub app: Option<String>,
+
+    /// Print one JSON document instead of the run's id.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hodo verify`.

@@ -8,6 +8,7 @@ mod demonstrate;
 mod docs;
 mod doctor;
 mod export;
+mod import;
 mod ls;
 mod machine;
 mod monitor;
@@ -41,6 +42,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
         Verb::Demo(args) => demonstrate::run(args, &cli.dir, cli.color),

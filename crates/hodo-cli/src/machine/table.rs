@@ -57,6 +57,12 @@ fn row(measures: &Measures<'_>, series: &MachineSeries, first: bool) -> Vec<Cell
     let mut cells =
         vec![Cell::plain(words::safe(&source)), Cell::new(ACCENT, words::safe(&series.metric))];
     let stats = measures.of(series);
+    if let (Source::Gpu(uuid), "gpu.throttle") = (&series.source, series.metric.as_str()) {
+        cells.push(throttle(measures, uuid));
+        cells.resize_with(6, Cell::default);
+        cells.push(sampled(stats));
+        return cells;
+    }
     let numbers: [fn(&SeriesStats) -> f64; 4] = [|s| s.mean, |s| s.min, |s| s.max, |s| s.last];
     for number in numbers {
         cells.push(match &stats {
@@ -64,9 +70,22 @@ fn row(measures: &Measures<'_>, series: &MachineSeries, first: bool) -> Vec<Cell
             None => Cell::new(DIM, "–"),
         });
     }
-    let covered = stats.map(|stats| number::percent(stats.covered));
-    cells.push(Cell::new(DIM, covered.unwrap_or_else(|| "not then".to_owned())));
+    cells.push(sampled(stats));
     cells
+}
+
+fn sampled(stats: Option<SeriesStats>) -> Cell {
+    let covered = stats.map(|stats| number::percent(stats.covered));
+    Cell::new(DIM, covered.unwrap_or_else(|| "not then".to_owned()))
+}
+
+/// Bits have no mean: the reason that held most of the time, and for how much of it.
+fn throttle(measures: &Measures<'_>, uuid: &str) -> Cell {
+    match measures.throttle(uuid).as_deref() {
+        None => Cell::new(DIM, "–"),
+        Some([]) => Cell::plain("never"),
+        Some([most, ..]) => Cell::plain(format!("{} {}", most.reason, number::percent(most.share))),
+    }
 }
 
 /// Comma-separated values, a line for each series.

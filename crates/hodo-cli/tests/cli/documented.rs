@@ -138,6 +138,9 @@ fn every_key_is_documented_and_every_documented_key_is_there() {
     compare_keys("hodo.ls/1", &[(&dir, &["ls", "--json"])]);
     compare_keys("hodo.verify/1", &[(&dir, &["verify", "--json"])]);
     compare_keys("hodo.doctor/1", &[(&dir, &["doctor", "--json"])]);
+    let trace = dir.path().join("trace.json").display().to_string();
+    std::fs::write(&trace, r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#).unwrap();
+    compare_keys("hodo.import/1", &[(&dir, &["import", &trace, "--json"])]);
     compare_keys("hodo.diff/1", &[(&unlike, &["diff", "base", "head", "--json", "--force"])]);
     compare_keys("hodo.gate/1", &[(&unlike, &["gate", "base", "head", "--json", "--force"])]);
 }
