@@ -189,6 +189,7 @@ class Reading:
         last: str | None = None,
         scope: str | None = None,
     ) -> list[_Column]: ...
+    def readings(self, series: str | None = None) -> list[_Column]: ...
 
 def read_run(
     dir: str | os.PathLike[str], name: str | os.PathLike[str] | None = None

@@ -60,6 +60,16 @@ class Trace:
 
         return _frames.table(self._reading.marks(**self._filters), format)
 
+    def readings(self, series: str | None = None, format: Table = "df") -> Any:
+        """What was sampled of the machines of the run, a row for each reading, of all of its time.
+
+        ``series`` is part of a metric's name, or a pattern: ``"gpu.power"``, ``"gpu.*"``. ``value`` is
+        in ``unit``, of a counter its growth a second; it is missing where it could not be read.
+        """
+        from hodo import _frames
+
+        return _frames.table(self._reading.readings(series), format)
+
     def __str__(self) -> str:
         from hodo import _show
 

@@ -3,7 +3,7 @@
 
 use hodo_trace::{
     Column, Condition, Data, Filter, Last, NamePattern, ReadOptions, Run, SpanId, TraceError,
-    by_total, document, mark_columns, span_columns, tree,
+    by_total, document, mark_columns, reading_columns, span_columns, tree,
 };
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -88,6 +88,13 @@ impl Reading {
     ) -> PyResult<Vec<Buffers<'py>>> {
         let filter = filter(name, &conditions, last, scope)?;
         Ok(buffers(py, py.detach(|| mark_columns(&self.run, &filter))))
+    }
+
+    /// The readings of the machine, a row each, as columns.
+    #[pyo3(signature = (series=None))]
+    fn readings<'py>(&self, py: Python<'py>, series: Option<&str>) -> Vec<Buffers<'py>> {
+        let pattern = series.map(NamePattern::new);
+        buffers(py, py.detach(|| reading_columns(&self.run, pattern.as_ref())))
     }
 }
 

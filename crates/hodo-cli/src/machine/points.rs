@@ -25,7 +25,7 @@ fn wanted<'a>(
 }
 
 fn missing(all: &[Measures<'_>], name: &str) -> String {
-    let why = all.first().map(|m| m.machine().why_missing(name));
+    let why = all.first().map(|m| m.machine().why_missing_everywhere(name));
     let why = why.map(|why| format!(" ({})", why.text())).unwrap_or_default();
     format!("no series {name} was sampled{why}; hodo machine lists those that were")
 }

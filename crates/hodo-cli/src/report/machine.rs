@@ -5,7 +5,7 @@ use crate::term::measure;
 use crate::term::number;
 use crate::term::style::{self, ACCENT, DIM, PLAIN};
 use crate::term::text;
-use hodo_trace::{Machine, Measures, SeriesMissing, SeriesStats, Source};
+use hodo_trace::{Absent, Machine, Measures, SeriesMissing, SeriesStats, Source};
 
 /// The section; empty when nobody sampled the machine.
 pub fn text(view: &View<'_>) -> String {
@@ -171,16 +171,39 @@ fn joined(parts: &[String]) -> String {
     shown.join(" · ")
 }
 
-/// What could not be sampled, why, and what to do.
+/// Parts named in one line; `hodo machine --json` has all.
+const MAX_PARTS: usize = 3;
+
+/// What could not be sampled, why, and what to do: a line for each reason.
 fn absent(view: &View<'_>, machine: &Machine) -> String {
     let absent = machine.state.as_ref().map(|state| state.absent()).unwrap_or_default();
-    let line = |absent: &hodo_trace::Absent| {
-        let fix = if absent.fix.is_empty() { String::new() } else { format!("; {}", absent.fix) };
-        let words = format!("not sampled: {}: {}{fix}", absent.part, absent.why);
-        let lines = text::wrap(&text::safe(&words), view.width.saturating_sub(2));
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for Absent { part, why, fix } in absent {
+        let why = if fix.is_empty() { why } else { format!("{why}; {fix}") };
+        let part = named(machine, part);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, parts)) => parts.push(part),
+            None => reasons.push((why, vec![part])),
+        }
+    }
+    let line = |(why, parts): &(String, Vec<String>)| {
+        let mut shown = parts[..parts.len().min(MAX_PARTS)].join(", ");
+        if parts.len() > MAX_PARTS {
+            shown += &format!(" and {} more", parts.len() - MAX_PARTS);
+        }
+        let words = text::safe(&format!("not sampled: {shown}: {why}"));
+        let lines = text::wrap(&words, view.width.saturating_sub(2));
         lines.iter().map(|line| format!("  {}\n", style::paint(DIM, line))).collect::<String>()
     };
-    absent.iter().map(line).collect()
+    reasons.iter().map(line).collect()
+}
+
+/// A part with the names of GPUs in place of their UUIDs.
+fn named(machine: &Machine, part: String) -> String {
+    machine.gpus().into_iter().fold(part, |part, uuid| {
+        let source = Source::Gpu(uuid.to_owned());
+        part.replace(&source.to_string(), &machine.source_name(&source))
+    })
 }
 
 #[cfg(test)]

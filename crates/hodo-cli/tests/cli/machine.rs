@@ -188,3 +188,14 @@ fn scopes_shorter_than_the_time_between_readings_say_so() {
     let text = stdout(sampled(&run, 300).path(), &["report"]);
     assert!(text.contains("~ 16.0 J") && text.contains("in proportion"), "{text}");
 }
+
+#[test]
+fn the_page_about_the_machine_names_every_series() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machine.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for metric in hodo_format::machine::metric::ALL {
+        let row = format!("| `{}` |", metric.name);
+        let told = page.lines().any(|line| line.starts_with(&row) && line.contains(metric.help));
+        assert!(told, "docs/machine.md lacks {}: {}", metric.name, metric.help);
+    }
+}

@@ -13,7 +13,7 @@ const STATE: &str = r#"{"format":1,
     "sampler":{"pid":9,"kind":"monitor","interval_ms":10,"only_in_scopes":false},
     "host":{"name":"box","boot_id":"0123abcd","cores":4,"memory_total":68719476736},
     "gpus":[{"uuid":"GPU-7f2a","index":0,"name":"NVIDIA H200"}],
-    "absent":[{"part":"gpm","why":"the driver has no GPM","fix":"update the driver to 535 or later"}],
+    "absent":[{"part":"SM, tensor and DRAM activity of gpu:GPU-7f2a","why":"the driver has no GPM","fix":"update the driver to 535 or later"}],
     "cost":{"rounds":30,"late":1,"cpu_ns":900000,"mean_round_us":30,"max_round_us":90},
     "lost_rows":0,"removed_blocks":2}"#;
 

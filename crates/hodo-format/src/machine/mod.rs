@@ -7,6 +7,7 @@
 
 mod frames;
 pub mod metric;
+pub mod part;
 mod source;
 mod throttle;
 

@@ -1,7 +1,7 @@
 //! One GPU as the readers hold it.
 
 use crate::{Absent, Table};
-use hodo_format::machine::{Metric, Source};
+use hodo_format::machine::{Metric, Source, part};
 use nvml_wrapper::enums::device::SampleValue;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::structs::device::FieldId;
@@ -59,7 +59,7 @@ impl Gpu {
     /// What it does not tell, and why.
     pub(super) fn absent(&self) -> impl Iterator<Item = Absent> {
         self.missing.iter().map(|(metric, error)| Absent {
-            part: format!("{} of {}", metric.name, self.source),
+            part: part::of_source(metric.name, &self.source),
             why: match error {
                 NvmlError::NotSupported => "the GPU or its driver does not tell it".into(),
                 other => other.to_string(),

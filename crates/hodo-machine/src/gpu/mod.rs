@@ -16,6 +16,7 @@ pub use visible::Visible;
 
 use crate::{Absent, Reader};
 use device::Gpu;
+use hodo_format::machine::part;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 use std::ffi::{OsStr, OsString};
@@ -117,7 +118,7 @@ fn cards(nvml: &Nvml) -> Result<Vec<Card>, NvmlError> {
 }
 
 fn told(why: &str, fix: &str) -> Absent {
-    Absent { part: "GPU".into(), why: why.into(), fix: fix.into() }
+    Absent { part: part::GPU.into(), why: why.into(), fix: fix.into() }
 }
 
 fn absent(error: &NvmlError) -> Absent {

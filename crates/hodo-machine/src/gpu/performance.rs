@@ -4,7 +4,7 @@
 
 use super::device::Gpu;
 use crate::{Absent, Reader, Table};
-use hodo_format::machine::{Metric, metric};
+use hodo_format::machine::{Metric, metric, part};
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enums::gpm::GpmMetricId;
 use nvml_wrapper::error::NvmlError;
@@ -55,7 +55,7 @@ impl Performance {
 
 fn without(gpu: &Gpu, why: &str) -> Absent {
     Absent {
-        part: format!("SM, tensor and DRAM activity of {}", gpu.source),
+        part: part::of_source(part::PERFORMANCE, &gpu.source),
         why: why.into(),
         fix: String::new(),
     }

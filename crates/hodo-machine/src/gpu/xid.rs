@@ -2,7 +2,7 @@
 
 use super::device::Gpu;
 use crate::{Absent, Table};
-use hodo_format::machine::{Source, metric};
+use hodo_format::machine::{Source, metric, part};
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::event::EventTypes;
 use nvml_wrapper::enums::event::XidError;
@@ -22,7 +22,7 @@ pub(super) struct Xids {
 
 impl Xids {
     pub(super) fn watch(nvml: &'static Nvml, gpus: &[Gpu]) -> Result<Xids, Absent> {
-        let absent = |why: String| Absent { part: "Xid errors".into(), why, fix: String::new() };
+        let absent = |why: String| Absent { part: part::XID.into(), why, fix: String::new() };
         let mut events = nvml.create_event_set().map_err(|error| absent(error.to_string()))?;
         let mut seen = BTreeMap::new();
         for gpu in gpus {

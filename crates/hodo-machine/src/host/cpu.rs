@@ -3,7 +3,7 @@
 use super::{MASKED, Root};
 use crate::procfile::ProcFile;
 use crate::table::{Absent, Reader, Table};
-use hodo_format::machine::{Source, metric};
+use hodo_format::machine::{Source, metric, part};
 
 /// Times of a processor, or of all, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Reader for Total {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        self.stat.absent("cpu", MASKED).into_iter().collect()
+        self.stat.absent(part::CPU, MASKED).into_iter().collect()
     }
 }
 
@@ -131,7 +131,7 @@ impl Reader for Load {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        self.loadavg.absent("load", MASKED).into_iter().collect()
+        self.loadavg.absent(part::LOAD, MASKED).into_iter().collect()
     }
 }
 

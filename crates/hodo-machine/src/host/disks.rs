@@ -3,7 +3,7 @@
 use super::{MASKED, Root};
 use crate::procfile::ProcFile;
 use crate::table::{Absent, Reader, Table};
-use hodo_format::machine::{Source, metric};
+use hodo_format::machine::{Source, metric, part};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -78,10 +78,11 @@ impl Reader for Disks {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        let mut absent: Vec<Absent> = self.diskstats.absent("disks", MASKED).into_iter().collect();
+        let mut absent: Vec<Absent> =
+            self.diskstats.absent(part::DISKS, MASKED).into_iter().collect();
         if absent.is_empty() && !self.block.exists() {
             let why = format!("{}: cannot tell which are disks", self.block.display());
-            absent.push(Absent { part: "disks".into(), why, fix: "mount /sys".into() });
+            absent.push(Absent { part: part::DISKS.into(), why, fix: "mount /sys".into() });
         }
         absent
     }

@@ -3,7 +3,7 @@
 use super::{MASKED, Root};
 use crate::procfile::ProcFile;
 use crate::table::{Absent, Reader, Table};
-use hodo_format::machine::{Source, metric};
+use hodo_format::machine::{Source, metric, part};
 
 /// What `/proc/meminfo` says, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Reader for Memory {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        self.meminfo.absent("memory", MASKED).into_iter().collect()
+        self.meminfo.absent(part::MEMORY, MASKED).into_iter().collect()
     }
 }
 

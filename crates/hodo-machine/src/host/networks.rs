@@ -3,7 +3,7 @@
 use super::{MASKED, Root};
 use crate::procfile::ProcFile;
 use crate::table::{Absent, Reader, Table};
-use hodo_format::machine::{Source, metric};
+use hodo_format::machine::{Source, metric, part};
 
 /// Network interfaces of the host, or of the container that the sampler runs in.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Reader for Networks {
     }
 
     fn absent(&self) -> Vec<Absent> {
-        self.dev.absent("networks", MASKED).into_iter().collect()
+        self.dev.absent(part::NETWORKS, MASKED).into_iter().collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Root;
 use crate::procfile::ProcFile;
 use crate::table::{Absent, Reader, Table};
-use hodo_format::machine::{Metric, Source, metric};
+use hodo_format::machine::{Metric, Source, metric, part};
 
 /// Pressure stall information.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Reader for Pressure {
             true => "boot the kernel with psi=1",
             false => "a kernel with CONFIG_PSI (4.20 or later), and /proc/pressure not masked",
         };
-        file.absent("pressure", fix).into_iter().collect()
+        file.absent(part::PRESSURE, fix).into_iter().collect()
     }
 }
 

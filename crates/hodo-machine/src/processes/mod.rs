@@ -10,7 +10,7 @@ pub use found::Roots;
 use crate::host::Root;
 use crate::table::{Absent, Reader, Table};
 use found::Found;
-use hodo_format::machine::{Source, metric};
+use hodo_format::machine::{Source, metric, part};
 use hodo_record::binding::nanoseconds;
 use members::Members;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ impl Reader for Processes {
     fn absent(&self) -> Vec<Absent> {
         let refused = self.members.io_refused();
         let fix = "sample as the user the processes run as, or with CAP_SYS_PTRACE";
-        let absent = |why| Absent { part: "I/O of processes".into(), why, fix: fix.into() };
+        let absent = |why| Absent { part: part::PROCESS_IO.into(), why, fix: fix.into() };
         refused.map(absent).into_iter().collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Why there is no number.
 
-use super::{Machine, Measures, SeriesStats};
+use super::{Machine, MachineState, Measures, SeriesStats};
 use crate::Run;
-use hodo_format::machine::Source;
+use hodo_format::machine::{Source, part};
 use serde::Serialize;
 
 /// Why nothing is known of a series.
@@ -44,45 +44,26 @@ impl Measures<'_> {
     pub fn measure(&self, source: &Source, metric: &str) -> Result<SeriesStats, SeriesMissing> {
         match self.machine().get(source, metric) {
             Some(series) => self.of(series).ok_or(SeriesMissing::OtherTime),
-            None => Err(self.machine().why_missing(metric)),
+            None => Err(self.machine().why_missing(source, metric)),
         }
     }
 }
 
 impl Machine {
-    /// Why there is no series of a metric.
-    pub fn why_missing(&self, metric: &str) -> SeriesMissing {
-        let Some(state) = &self.state else { return SeriesMissing::NotRead };
-        let absent = state.absent();
-        let parts = parts_of(metric);
+    /// Why there is no series of a metric at a source.
+    pub fn why_missing(&self, source: &Source, metric: &str) -> SeriesMissing {
+        let absent = self.state.as_ref().map(MachineState::absent).unwrap_or_default();
+        let parts = part::without(metric, source);
         let found = parts.iter().find_map(|part| absent.iter().find(|a| a.part == *part));
         found.map_or(SeriesMissing::NotRead, |absent| SeriesMissing::Absent(absent.why.clone()))
     }
-}
 
-/// Parts of a sampler without which a metric cannot be read, the narrowest first. A metric's own
-/// name is such a part too, and so is what stands before its first dot.
-fn parts_of(metric: &str) -> Vec<&str> {
-    let by_gpm = ["gpu.sm.active", "gpu.sm.occupancy", "gpu.tensor.active", "gpu.dram.active"];
-    let family = metric.split('.').next().unwrap_or(metric);
-    let mut parts = vec![metric];
-    if by_gpm.contains(&metric) {
-        parts.push("gpm");
-    }
-    if family == "gpu" {
-        parts.push("nvml");
-    }
-    parts.push(family);
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_narrowest_part_explains_a_metric() {
-        assert_eq!(parts_of("gpu.tensor.active"), ["gpu.tensor.active", "gpm", "nvml", "gpu"]);
-        assert_eq!(parts_of("pressure.io"), ["pressure.io", "pressure"]);
+    /// Why there is no series of a metric at all.
+    pub fn why_missing_everywhere(&self, metric: &str) -> SeriesMissing {
+        let gpus = self.gpus().into_iter().map(|uuid| Source::Gpu(uuid.to_owned()));
+        let told = gpus.chain([Source::Host]).map(|source| self.why_missing(&source, metric));
+        told.into_iter()
+            .find(|why| *why != SeriesMissing::NotRead)
+            .unwrap_or(SeriesMissing::NotRead)
     }
 }

@@ -1,9 +1,11 @@
-//! Scopes and marks as columns, a row each: what data frames are made of.
+//! Scopes, marks and readings as columns, a row each: what data frames are made of.
 
 mod marks;
+mod readings;
 mod spans;
 
 pub use marks::mark_columns;
+pub use readings::reading_columns;
 pub use spans::span_columns;
 
 use crate::{AttrRow, Names};

@@ -31,7 +31,7 @@ impl Sampled {
         std::fs::create_dir_all(&folder).expect("a machine folder");
         let state = r#"{"format":1,"sampler":{"pid":9,"kind":"monitor","interval_ms":1000},
             "host":{"name":"box","cores":4},"gpus":[{"uuid":"GPU-1","index":0,"name":"H200"}],
-            "absent":[{"part":"gpm","why":"this GPU has no GPM","fix":""}]}"#;
+            "absent":[{"part":"SM, tensor and DRAM activity of gpu:GPU-1","why":"this GPU has no GPM","fix":""}]}"#;
         Sampled { folder, state: state.into(), series: Vec::new(), booted_ns: 1000 * SECOND }
     }
 
