@@ -76,7 +76,7 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   hodo top                               this machine, and the run that is recording on it
   hodo top --once                        one frame as text
-  hodo top 20261115-2015 --replay --speed 10  the machine's readings of a run, played back";
+  hodo top 20261115-2015 --replay --speed 10   the machine's readings of a run, played back";
 
 const MONITOR_EXAMPLES: &str = "\
 Examples:
