@@ -82,6 +82,12 @@ bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty
 bench-cpp: $(CACHE)/venv/.ready ## Cost of a scope in C++ against Rust, two clock reads, Tracy and NVTX
 	@bash benches/cpp/run.sh "$(CACHE)" $(BENCH_ARGS)
 
+.PHONY: gate-study
+gate-study: ## Does `hodo gate` fire when it should, and only then: real runs on this machine (STUDY_ARGS)
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@cargo build --locked --quiet --profile demo -p hodo --example steps
+	@python3 benches/gate/study.py "$(CARGO_TARGET_DIR)/demo/hodo" "$(CARGO_TARGET_DIR)/demo/examples/steps" $(STUDY_ARGS)
+
 .PHONY: lint
 lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, licences and sources of dependencies
 	@cargo fmt --all --check
@@ -117,6 +123,10 @@ fuzz: $(CACHE)/tools/bin/cargo-fuzz ## Fuzz every target (FUZZ_SECONDS=600 each)
 	  cargo fuzz run --sanitizer none "$$target" "corpus/$$target" "seeds/$$target" -- \
 	    -max_total_time=$${FUZZ_SECONDS:-600} -rss_limit_mb=512
 	done
+
+.PHONY: import-limits
+import-limits: ## Import a file of 2 GB, a bomb of 10 GB, a line of 1 GB; check the memory it takes
+	@cargo test --release -p hodo-cli --test cli limits:: -- --ignored --nocapture --test-threads 1
 
 .PHONY: aarch64
 aarch64: ## Cross-build for aarch64 and run the tests under qemu-user

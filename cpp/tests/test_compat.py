@@ -26,6 +26,8 @@ class Gpuflight(Case):
         tags = {n["name"]: n["tag"] for n in self.report()["nodes"] if n["tag"]}
         self.assertEqual(tags["optimizer"], {"one": "sgd"})
         self.assertEqual(tags["epoch"], {"many": 2})
+        readings = list((self.folder / "runs").glob("*/machine-*/samples-*.hodo"))
+        self.assertEqual(len(readings), 1, "the machine was read, as the options say")
 
     def test_disabled(self) -> None:
         program = self.build("gpuflight_program.cpp", "-O2", f"-I{INCLUDE / 'hodo' / 'compat'}")

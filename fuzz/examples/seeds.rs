@@ -2,6 +2,7 @@
 
 use hodo_format::arena::{Anchor, Counts, SLAB_BYTES, slab_kind};
 use hodo_format::gpu::{self, Detail, Kernel, Sample, Work};
+use hodo_format::machine::{self, Readings, Series, Source, metric};
 use hodo_format::record::{AttrsRecord, Span, SpanId, Unit, code, flag};
 use hodo_format::spool::{
     Encoder, FRAME_HEADER_BYTES, FrameHeader, Losses, ThreadInfo, anchors_frame, end_frame,
@@ -106,7 +107,21 @@ fn file() -> Vec<u8> {
     losses_frame(6, &losses, &mut file);
     end_frame(7, &losses, &mut file);
     gpu_frames(&mut file);
+    machine_frames(&mut file);
     file
+}
+
+/// Series and readings of the machine, few and many.
+fn machine_frames(file: &mut Vec<u8>) {
+    machine::state_frame(12, r#"{"format":1}"#, file);
+    let series: Vec<Series> = (1..4).map(|id| Series::new(id, &Source::Core(id), &metric::CPU_TIME)).collect();
+    machine::series_frame(13, &series, file);
+    for (sequence, rows) in [1u64, 60].into_iter().enumerate() {
+        let values = (0..3 * rows).map(|at| (at % 7 != 3).then_some(at as i64 * 10)).collect();
+        let times = (0..rows).map(|row| row * 1_000_000_000).collect();
+        let readings = Readings { series: vec![1, 2, 3], times, values };
+        machine::readings_frame(14 + sequence as u64, &readings, file);
+    }
 }
 
 /// A kernel, a copy, a sync and memory given back, few and many times.

@@ -1,5 +1,7 @@
 //! What the targets share: a sink that keeps records as units, so that they can be encoded again.
 
+pub mod imports;
+
 use hodo_format::arena::Anchor;
 use hodo_format::gpu::{Sample, Work};
 use hodo_format::record::{

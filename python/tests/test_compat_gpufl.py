@@ -204,6 +204,44 @@ with gpufl.session(app_name="x") as started:
     assert (tokens["count"], tokens["first"], tokens["last"]) == (2, 5, 8)
 
 
+def test_system_sampling_reads_the_machine(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import time
+def until(ready):
+    while not ready(gpufl.health()["telemetry"]):
+        time.sleep(0.005)
+    return gpufl.health()["telemetry"]
+
+gpufl.init("x", continuous_system_sampling=True, system_sample_rate_ms=20)
+assert until(lambda state: state["rounds"] >= 3)["interval_ms"] == 20
+gpufl.shutdown()
+
+gpufl.init("x", system_sample_rate_ms=1)
+until(lambda state: state["state"] == "idle")
+with gpufl.Scope("step"):
+    assert until(lambda state: state["rounds"] >= 3)["interval_ms"] == 10
+gpufl.shutdown()
+
+gpufl.init("x", profiling_engine=gpufl.ProfilingEngine.Trace)
+assert gpufl.health()["telemetry"]["state"] == "off"
+gpufl.system_start("load")
+gpufl.system_start("load")
+until(lambda state: state["state"] == "sampling" and state["rounds"] >= 1)
+gpufl.system_stop("load")
+assert gpufl.health()["telemetry"]["state"] == "sampling"
+gpufl.system_stop("load")
+until(lambda state: state["state"] == "idle")
+gpufl.shutdown()
+print("well")
+""",
+    )
+    assert run.output.strip() == "well"
+    assert len(list(tmp_path.glob("**/machine-*/samples-*.hodo"))) == 3
+
+
 def test_what_is_not_done_is_counted_and_said_once(tmp_path: Path) -> None:
     run = record(
         tmp_path,
@@ -222,7 +260,6 @@ print(json.dumps(gpufl.health()["not_done"]))
     )
     assert json.loads(run.output) == {
         "engine PmSampling": 1,
-        "system sampling": 1,
         "deep_window": 2,
         "upload_logs": 1,
         "clean_logs": 1,

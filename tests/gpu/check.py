@@ -311,6 +311,45 @@ def graph_replays(dir: pathlib.Path) -> str:
     return "; ".join(told)
 
 
+def _verdict(dir: pathlib.Path, bound: str, cause: str, scope: str) -> str:
+    """The report must say ``bound``, with most of the idle time given to ``cause`` in ``scope``."""
+    verdict = report(dir)["verdict"]
+    ledger = verdict["gpu"]
+    causes = {row["cause"]: row["ns"] for row in ledger["causes"]}
+    assert sum(causes.values()) == ledger["idle_ns"], (causes, ledger["idle_ns"])
+    shares = {name: ns / ledger["idle_ns"] for name, ns in causes.items()}
+    told = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    told = f"{verdict['bound']}, GPU idle {ledger['idle_ns'] / ledger['window_ns']:.1%}: {told}"
+    assert verdict["bound"] == bound, told
+    assert max(shares, key=lambda name: shares[name]) == cause, told
+    assert shares["unknown"] <= 0.10, told
+    largest = max(ledger["scopes"], key=lambda row: row["ns"])
+    assert "/".join(largest["path"]) == scope, largest
+    return told
+
+
+@check
+def input_wait(dir: pathlib.Path) -> str:
+    python("input_wait.py", dir=dir, HODO_GPU="trace")
+    return _verdict(dir, "input", "input", "batch/data_wait")
+
+
+@check
+def launch_bound(dir: pathlib.Path) -> str:
+    python("launch_bound.py", dir=dir, HODO_GPU="trace")
+    return _verdict(dir, "launch", "launch", "step/forward")
+
+
+@check
+def sync_in_loop(dir: pathlib.Path) -> str:
+    """Read with `.item()`, which the copies show; and waited for, which takes records of waits."""
+    python("sync_in_loop.py", "item", dir=dir / "item", HODO_GPU="trace")
+    kinds = "kernels,copies,sets,syncs"
+    python("sync_in_loop.py", "synchronize", dir=dir / "waits", HODO_GPU="trace", HODO_GPU_KINDS=kinds)
+    told = [_verdict(dir / way, "sync", "sync", "step/log") for way in ("item", "waits")]
+    return "; with waits recorded: ".join(told)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help=", ".join(CHECKS))

@@ -10,6 +10,7 @@ Examples:
   hodo run -- python train.py            record a program as it is
   hodo report                            where the time of the newest run went
   hodo report --where variant=beam       only scopes with that attribute
+  hodo diff base head                    what got slower, and whether that is noise
   hodo export --to perfetto -o run.pftrace
   hodo top --once                        what this machine and the run on it do now
   hodo doctor                            what works on this machine, and what to do";
@@ -44,10 +45,32 @@ Examples:
   hodo ls
   hodo ls --json";
 
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  hodo diff base head                    two folders of runs that took turns: the surest comparison
+  hodo diff 20261115-2015 20261115-2020   two runs by the beginning of their ids
+  hodo diff base head --markdown         for a pull request
+  hodo diff base head --json";
+
+const GATE_EXAMPLES: &str = "\
+Examples:
+  hodo gate base head --max 5%           ends with 3 when a scope is slower by more than that
+  hodo gate base head --max 10% --scope step --scope 'step/*'
+  hodo gate base head --markdown";
+
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   hodo export --to perfetto -o run.pftrace     open it at https://ui.perfetto.dev
-  hodo export --to chrome > run.json";
+  hodo export --to chrome > run.json
+  hodo export --to speedscope -o run.speedscope.json
+  hodo export --to csv --table marks > marks.csv
+  hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  hodo import trace.json.gz                    a trace of torch.profiler
+  hodo import rank0.json rank1.json --app train
+  hodo import .cirron --json";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -134,6 +157,12 @@ pub enum Verb {
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Compare two programs by their runs: which scopes and kernels changed, how sure that is, what explains it. Ends with 4 when they are not comparable.
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(DiffArgs),
+    /// Stop a pipeline on a regression: ends with 3 when a scope is really slower than allowed, with 0 on noise or improvement, with 4 when it cannot be told.
+    #[command(after_help = GATE_EXAMPLES)]
+    Gate(GateArgs),
     /// Show what the machine did over a run, a scope or a stretch of time: every series that was sampled, with its mean, least, most and last value.
     #[command(after_help = MACHINE_EXAMPLES)]
     Machine(MachineArgs),
@@ -149,6 +178,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Make a run of what another tool recorded; every other verb then reads it.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
     /// Check that a run is whole: every record produced is stored or counted as lost.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
@@ -377,6 +409,60 @@ pub struct MachineArgs {
     pub width: Option<usize>,
 }
 
+/// What to compare, and how to show it.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// Runs to compare with: a run folder, the beginning of a run's id, several of them with commas between, or a folder with nothing but runs of one side.
+    #[arg(value_name = "BASE")]
+    pub base: String,
+
+    /// Runs to compare, written the same way.
+    #[arg(value_name = "HEAD")]
+    pub head: String,
+
+    /// Judge only scopes with this path, as in step/forward; * and ? stand for anything. Repeat for several. If left out, all with 1 % of the time or more.
+    #[arg(long = "scope", value_name = "PATH")]
+    pub scopes: Vec<String>,
+
+    /// Compare what is not comparable too: other machines, GPUs, ranks or programs.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Show every scope and kernel, not only those that were judged.
+    #[arg(long)]
+    pub all: bool,
+
+    /// Print Markdown for a pull request instead of text.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Columns to use; the terminal's width if left out, and no limit in a pipe.
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+/// `hodo diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    pub compare: CompareArgs,
+}
+
+/// `hodo gate`.
+#[derive(Args, Debug)]
+pub struct GateArgs {
+    #[command(flatten)]
+    pub compare: CompareArgs,
+
+    /// The most that a scope may be slower, as a percentage.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub max: String,
+}
+
 /// `hodo ls`.
 #[derive(Args, Debug)]
 pub struct LsArgs {
@@ -466,6 +552,29 @@ pub struct ExportArgs {
     /// File to write; if left out, standard output, or on a terminal a file named after the run.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// What the rows of csv are.
+    #[arg(long, value_enum, value_name = "ROWS", default_value_t = Table::Scopes)]
+    pub table: Table,
+
+    /// Collector to post otlp to, instead of writing it: http://localhost:4318, or with a path of its own.
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    pub endpoint: Option<String>,
+
+    /// Header to post with, as for authorization; repeat for several.
+    #[arg(long = "header", value_name = "KEY=VALUE", requires = "endpoint")]
+    pub headers: Vec<String>,
+}
+
+/// What the rows of `hodo export --to csv` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Scopes.
+    Scopes,
+    /// Marks.
+    Marks,
+    /// Kernels, copies and other GPU work.
+    Work,
 }
 
 /// What `hodo export` writes.
@@ -475,6 +584,32 @@ pub enum Format {
     Perfetto,
     /// Chrome trace JSON.
     Chrome,
+    /// OpenTelemetry protobuf: scopes as spans, marks as their events; to a file or a collector.
+    Otlp,
+    /// speedscope JSON: a profile for every thread and stream.
+    Speedscope,
+    /// Folded stacks for flame graphs: a line a path, with its own nanoseconds.
+    Folded,
+    /// Comma-separated values: a row for every scope, mark or piece of GPU work.
+    Csv,
+    /// JSON lines: an object for every scope, mark and piece of GPU work.
+    Ndjson,
+}
+
+/// `hodo import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// Files or folders of other tools, plain or gzipped, or tar archives of them; several become one run, as of several ranks. What each is follows from its content.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Name of the program in reports; the source's own, or the file's, if left out.
+    #[arg(long, value_name = "APP")]
+    pub app: Option<String>,
+
+    /// Print one JSON document instead of the run's id.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hodo verify`.

@@ -13,7 +13,7 @@ Data goes to standard output, notes and progress to standard error. Colours appe
 `--json` prints one document; [report-json.md](report-json.md) explains every key of it, and what start, length,
 state, self time and share mean, in text and in JSON alike.
 Exit codes: 0 all well, 1 the work failed (`verify`: the run is not whole; `doctor`: something is bad),
-2 the command line was wrong. `run` returns what the program returned.
+2 the command line was wrong, 3 `gate` found a regression, 4 `diff` or `gate` could not compare. `run` returns what the program returned.
 ";
 
 /// The whole page.

@@ -1,10 +1,12 @@
 //! `hodo export`: a run in another tool's format.
 
-use crate::args::{ExportArgs, Format};
+use crate::args::{ExportArgs, Format, Table};
 use crate::output::{self, Failure, Outcome, file_error};
 use crate::runs::{self, Bar};
 use crate::state;
-use hodo_convert::ConvertError;
+use crate::term::text;
+use hodo_convert::otlp::{self, Collector, SendError, Sent};
+use hodo_convert::{ConvertError, chrome, folded, perfetto, rows, speedscope};
 use hodo_trace::Run;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -14,15 +16,21 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Runs the verb.
 pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
+    if args.endpoint.is_some() && args.to != Format::Otlp {
+        return Err(Failure::Usage("--endpoint goes with --to otlp".to_owned()));
+    }
     let run = runs::open(dir, args.run.run.as_deref())?;
     if let Some(words) = state::not_calibrated(run.uncalibrated()) {
         output::note(&format!("{words}: its scopes are drawn in their order, 1 tick as 1 ns"));
     }
+    if let Some(endpoint) = &args.endpoint {
+        return send(&run, endpoint, &args.headers);
+    }
     match args.output.clone().or_else(|| terminal_file(&run, args.to)) {
-        Some(path) => to_file(&run, args.to, &path)?,
+        Some(path) => to_file(&run, args, &path)?,
         None => {
             let stdout = io::stdout().lock();
-            convert(&run, args.to, &mut BufWriter::with_capacity(BUFFER_BYTES, stdout))?;
+            convert(&run, args, &mut BufWriter::with_capacity(BUFFER_BYTES, stdout))?;
         }
     }
     Ok(0)
@@ -33,35 +41,49 @@ fn terminal_file(run: &Run, format: Format) -> Option<PathBuf> {
     let ending = match format {
         Format::Perfetto => "pftrace",
         Format::Chrome => "trace.json",
+        Format::Otlp => "otlp",
+        Format::Speedscope => "speedscope.json",
+        Format::Folded => "folded",
+        Format::Csv => "csv",
+        Format::Ndjson => "ndjson",
     };
     let name = run.folder.file_name().unwrap_or("run".as_ref()).to_string_lossy().into_owned();
     io::stdout().is_terminal().then(|| PathBuf::from(format!("{name}.{ending}")))
 }
 
-fn to_file(run: &Run, format: Format, path: &Path) -> Result<(), Failure> {
+fn to_file(run: &Run, args: &ExportArgs, path: &Path) -> Result<(), Failure> {
     let file = File::create(path).map_err(|e| file_error("create", path, &e))?;
-    convert(run, format, &mut BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(
-        |e| match e {
-            Failure::Output(io) => file_error("write", path, &io),
-            other => other,
-        },
-    )?;
+    convert(run, args, &mut BufWriter::with_capacity(BUFFER_BYTES, file)).map_err(|e| match e {
+        Failure::Output(io) => file_error("write", path, &io),
+        other => other,
+    })?;
     let bytes =
         std::fs::metadata(path).map(|m| crate::term::number::bytes(m.len())).unwrap_or_default();
-    let hint = match format {
-        Format::Perfetto => "open it at https://ui.perfetto.dev",
-        Format::Chrome => "open it at https://ui.perfetto.dev or chrome://tracing",
+    let hint = match args.to {
+        Format::Perfetto => "; open it at https://ui.perfetto.dev",
+        Format::Chrome => "; open it at https://ui.perfetto.dev or chrome://tracing",
+        Format::Speedscope => "; open it at https://www.speedscope.app",
+        Format::Folded => "; flamegraph.pl or inferno-flamegraph draws it",
+        Format::Otlp | Format::Csv | Format::Ndjson => "",
     };
-    output::note(&format!("{}: {bytes}; {hint}", path.display()));
+    output::note(&format!("{}: {bytes}{hint}", path.display()));
     Ok(())
 }
 
-fn convert(run: &Run, format: Format, out: &mut impl Write) -> Result<(), Failure> {
+fn convert(run: &Run, args: &ExportArgs, out: &mut impl Write) -> Result<(), Failure> {
     let bar = Bar::new("writing");
     let progress = |done, of| bar.at(done, of);
-    let written = match format {
-        Format::Perfetto => hodo_convert::perfetto::write(run, out, &progress),
-        Format::Chrome => hodo_convert::chrome::write(run, out, &progress),
+    let written = match args.to {
+        Format::Perfetto => perfetto::write(run, out, &progress),
+        Format::Chrome => chrome::write(run, out, &progress),
+        Format::Speedscope => speedscope::write(run, out, &progress),
+        Format::Folded => folded::write(run, out),
+        Format::Csv => rows::write_csv(run, table(args.table), out, &progress),
+        Format::Ndjson => rows::write_ndjson(run, out, &progress),
+        Format::Otlp => {
+            let mut take = |batch: &[u8], _| Ok(out.write_all(batch)?);
+            otlp::batches(run, &mut take, &progress).map(|sent| told(&sent))
+        }
     };
     written.map_err(|e| match e {
         ConvertError::Write(io) => Failure::Output(io),
@@ -69,4 +91,34 @@ fn convert(run: &Run, format: Format, out: &mut impl Write) -> Result<(), Failur
     })?;
     out.flush()?;
     Ok(())
+}
+
+fn table(table: Table) -> rows::Table {
+    match table {
+        Table::Scopes => rows::Table::Scopes,
+        Table::Marks => rows::Table::Marks,
+        Table::Work => rows::Table::Work,
+    }
+}
+
+fn send(run: &Run, endpoint: &str, headers: &[String]) -> Outcome {
+    let usage = |e: SendError| Failure::Usage(e.to_string());
+    let collector = Collector::new(endpoint, headers).map_err(usage)?;
+    let bar = Bar::new("sending");
+    let sent = collector.send(run, &|done, of| bar.at(done, of));
+    drop(bar);
+    let sent = sent.map_err(|e| Failure::Failed(e.to_string()))?;
+    let (spans, events) = (text::plural(sent.spans, "span"), text::plural(sent.events, "event"));
+    let batches = text::plural(sent.batches, "batch");
+    output::note(&format!("{}: {spans} and {events} in {batches}", collector.url()));
+    told(&sent);
+    Ok(0)
+}
+
+/// Says which marks did not go with their span.
+fn told(sent: &Sent) {
+    if sent.dropped_events > 0 {
+        let marks = text::plural(sent.dropped_events, "mark");
+        output::note(&format!("{marks} past 1 024 of a scope: only counted in their spans"));
+    }
 }

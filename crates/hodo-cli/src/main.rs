@@ -1,12 +1,14 @@
 //! The `hodo` program: records programs, reads runs, shows them, exports them.
 
 mod args;
+mod compare;
 mod demo;
 mod demonstrate;
 #[cfg(test)]
 mod docs;
 mod doctor;
 mod export;
+mod import;
 mod ls;
 mod machine;
 mod monitor;
@@ -33,11 +35,14 @@ fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::Diff(args) => compare::diff(args, &cli.dir, cli.color),
+        Verb::Gate(args) => compare::gate(args, &cli.dir, cli.color),
         Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
         Verb::Demo(args) => demonstrate::run(args, &cli.dir, cli.color),

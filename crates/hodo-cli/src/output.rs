@@ -8,6 +8,11 @@ use std::path::Path;
 /// The exit code of a verb that ran, or why it could not.
 pub type Outcome = Result<u8, Failure>;
 
+/// A scope is slower than allowed.
+pub const REGRESSION: u8 = 3;
+/// Two sides could not be compared.
+pub const NOT_COMPARABLE: u8 = 4;
+
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub enum Failure {
@@ -15,6 +20,8 @@ pub enum Failure {
     Usage(String),
     /// The work failed: exit code 1.
     Failed(String),
+    /// There is too little, or nothing alike, to compare: exit code 4.
+    NotComparable(String),
     /// Standard output could not be written.
     Output(io::Error),
 }
@@ -65,6 +72,7 @@ pub fn exit_code(outcome: Outcome) -> u8 {
         Err(Failure::Output(e)) => (format!("cannot write the output: {e}"), 1),
         Err(Failure::Failed(message)) => (message, 1),
         Err(Failure::Usage(message)) => (message, 2),
+        Err(Failure::NotComparable(message)) => (message, NOT_COMPARABLE),
     };
     let message = crate::term::text::safe(&message);
     // Nothing is left to do when standard error is gone too.

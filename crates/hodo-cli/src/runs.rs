@@ -12,10 +12,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens the run `name` means: a path, the beginning of an id, or the newest in `dir`.
 pub fn open(dir: &Path, name: Option<&str>) -> Result<Run, Failure> {
-    let folder = Run::find(dir, name)?;
+    read(&Run::find(dir, name)?)
+}
+
+/// Reads the run in `folder`.
+pub fn read(folder: &Path) -> Result<Run, Failure> {
     let bar = Bar::new("reading");
     let report = |p: Progress| bar.at(p.bytes, p.total_bytes);
-    Ok(Run::open(&folder, &ReadOptions { progress: Some(&report) })?)
+    Ok(Run::open(folder, &ReadOptions { progress: Some(&report) })?)
 }
 
 /// A progress bar on standard error that appears only on a terminal and only after a second.

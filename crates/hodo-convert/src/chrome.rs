@@ -235,7 +235,7 @@ fn args(span: &SpanView<'_>, parent: Option<u64>) -> Map<String, Json> {
     if let Cpu::Captured(ns) = span.cpu_ns() {
         args.insert("cpu_ns".into(), json!(ns));
     }
-    if span.process.is_timed() {
+    if span.process.has_overhead() {
         args.insert(OVERHEAD_MARK.into(), json!(span.overhead_ns()));
     }
     for (key, holds) in [("failed", span.is_failed()), ("open_at_end", span.is_open())] {

@@ -181,7 +181,7 @@ impl Title {
     }
 }
 
-fn short_direction(code: u8) -> &'static str {
+pub fn short_direction(code: u8) -> &'static str {
     match code {
         1 => "HtoD",
         2 => "DtoH",

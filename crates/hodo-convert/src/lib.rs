@@ -1,14 +1,19 @@
-//! Exports of a run: Perfetto protobuf and Chrome JSON.
+//! Exports of a run, and imports of what other tools recorded.
 //!
-//! Both place every scope on a row of its thread; scopes that cross, and scopes that were not bound
-//! to one thread, get rows of their own, and none is left out. GPU work lies on a row of its stream,
-//! with an arrow from the call that launched it.
+//! Perfetto protobuf and Chrome JSON place every scope on a row of its thread; scopes that cross,
+//! and scopes that were not bound to one thread, get rows of their own, and none is left out. GPU
+//! work lies on a row of its stream, with an arrow from the call that launched it.
 
 pub mod chrome;
+pub mod folded;
 mod gpu;
+pub mod import;
 mod lanes;
 mod machine;
+pub mod otlp;
 pub mod perfetto;
+pub mod rows;
+pub mod speedscope;
 mod timeline;
 
 /// Why an export stopped.

@@ -33,6 +33,15 @@ impl Tier {
         })
     }
 
+    /// The same where something begins or ends: what energy was used until then is worth a reading
+    /// that comes early.
+    pub(crate) fn at_least_at_an_edge(self) -> Duration {
+        self.at_least().min(match self {
+            Tier::Medium => Tier::Brisk.at_least(),
+            _ => Duration::MAX,
+        })
+    }
+
     /// Every how many rounds it is read, with rounds `interval` apart.
     pub(crate) fn every(self, interval: Duration) -> u64 {
         let interval = interval.as_nanos().max(1);

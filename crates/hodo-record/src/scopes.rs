@@ -1,13 +1,14 @@
 //! Whether any scope is open in this process, seen from a thread that opens none.
 
 use crate::process;
+use hodo_format::record::SpanId;
 
 /// The scopes of this process at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes {
     /// Whether any is open: on a thread, in a suspended future, or one that belongs to no thread.
     pub is_open: bool,
-    /// Changes whenever a scope was opened; means nothing else.
+    /// Scopes that threads which live have opened: changes whenever one was opened.
     pub begun: u64,
 }
 
@@ -25,7 +26,8 @@ pub fn scopes() -> Scopes {
             let suspended = std::ptr::read_volatile(&raw const (*thread).suspended);
             let next_id = std::ptr::read_volatile(&raw const (*thread).next_id);
             scopes.is_open |= !std::ptr::eq(current, &raw const (*thread).root) || !suspended.is_null();
-            scopes.begun = scopes.begun.wrapping_add(next_id);
+            let opened = next_id.wrapping_sub(SpanId::new((*thread).number, 1).0);
+            scopes.begun = scopes.begun.wrapping_add(opened);
         }
     }
     scopes

@@ -2,7 +2,7 @@
 
 use crate::{
     Account, Damage, Ending, FlatSort, GpuGap, GpuState, Machine, NodeKind, Process, Run, Tree,
-    flat,
+    flat, verdict,
 };
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "nodes": nodes.iter().map(|&at| node(tree, at)).collect::<Vec<_>>(),
         "marks_outside_scopes": tree.marks_outside_scopes,
         "gpu": tree.gpu,
+        "verdict": all_shown(run, tree).then(|| verdict(run, tree)).flatten(),
         "energy": tree.energy,
         "machines": machines(run),
         "failed": endings(&run.failed()),
@@ -36,6 +37,11 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "by_total": largest(tree, FlatSort::Total, top),
         "records": Account::of(&run.processes).document(),
     })
+}
+
+/// Whether no filter dropped a scope; a verdict is on a whole run.
+pub fn all_shown(run: &Run, tree: &Tree) -> bool {
+    tree.spans == run.span_count() as u64
 }
 
 /// The machines the run was on, over its time there.

@@ -17,6 +17,7 @@
 
 mod account;
 mod clock;
+mod diff;
 mod document;
 mod ends;
 mod error;
@@ -36,10 +37,15 @@ mod spans;
 mod table;
 mod tree;
 mod values;
+mod verdict;
 
 pub use account::{Account, Damage, Place};
 pub use clock::Clock;
-pub use document::{by_total, document};
+pub use diff::{
+    Change, DIFF_SCHEMA, Diff, DiffOptions, Explanation, Gate, Judgement, KernelDiff,
+    KernelNumbers, Obstacle, Part, Regression, RunProfile, ScopeDiff, ScopeNumbers, diff,
+};
+pub use document::{all_shown, by_total, document};
 pub use ends::{Ending, Step};
 pub use error::TraceError;
 pub use filter::{Comparison, Condition, Filter, NamePattern};
@@ -70,6 +76,9 @@ pub use tree::{
     backward_by_forward, flat, kernels, kernels_in_full, samples, tree,
 };
 pub use values::{AttrRow, Attrs, MarkAttrs, MarkRow, OVERHEAD_MARK, Value};
+pub use verdict::{
+    Bound, Cause, CauseScope, CauseSum, GpuAbsent, GpuLedger, HostLedger, Verdict, verdict,
+};
 
 pub use hodo_format::arena::{Anchor, Counts, Loss};
 pub use hodo_format::machine::{Kind as SeriesKind, Metric, Source};

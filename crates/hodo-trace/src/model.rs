@@ -49,6 +49,8 @@ pub struct RunInfo {
     pub hodo: String,
     /// Start, nanoseconds since 1970.
     pub start_ns: u64,
+    /// What it was imported from; empty for a run that hodo recorded.
+    pub imported: Vec<String>,
 }
 
 /// `process.json`.
@@ -81,6 +83,8 @@ pub struct ProcessInfo {
     pub arena: Option<String>,
     /// The scope it was started in, if known.
     pub parent: Option<ParentLink>,
+    /// Another tool recorded it, which does not say what that took.
+    pub imported: bool,
 }
 
 impl ProcessInfo {
@@ -285,6 +289,11 @@ impl Process {
         self.clock.is_calibrated() || (self.spans.is_empty() && self.marks.is_empty())
     }
 
+    /// Whether it is known what recording took: another tool does not say.
+    pub fn has_overhead(&self) -> bool {
+        self.is_timed() && !self.info.imported
+    }
+
     /// Nanoseconds since 1970 when its recorder started.
     pub fn start_ns(&self) -> Option<i64> {
         self.clock.start_ns().or(self.info.started())
@@ -375,7 +384,7 @@ impl<'a> SpanView<'a> {
     }
 
     /// Recording work inside it, in nanoseconds: the mark `hodo.overhead`. Means something only
-    /// where [`Process::is_timed`].
+    /// where [`Process::has_overhead`].
     pub fn overhead_ns(&self) -> u64 {
         self.process.clock.duration_ns(self.process.spans.overhead(self.row))
     }

@@ -118,9 +118,8 @@ inline void publish_one_more(std::uint32_t& word) noexcept {
 inline hodo_scope open_scope(std::uint64_t head, std::int64_t index) noexcept {
   hodo_thread* const thread = own.inlined;
   hodo_slot* const slot = thread->free;
-  if (rarely(slot == nullptr) || rarely(is_zero(thread->fast))) {
-    return open_by_call(head, index);
-  }
+  if (rarely(slot == nullptr)) return open_by_call(head, index);
+  if (rarely(is_zero(thread->fast))) return open_by_call(head, index);
   hodo_slot* const parent = thread->current;
   const std::uint64_t id = thread->next_id;
   thread->free = slot->up;

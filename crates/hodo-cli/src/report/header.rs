@@ -21,8 +21,12 @@ pub fn text(view: &View<'_>) -> String {
     .join("  ");
     let when = |start| format!("{} UTC", number::when(start));
     let started = view.run.start_ns().map_or_else(|| "start unknown".to_owned(), when);
-    let what =
-        [text::safe(&info.id), started, text::safe(&info.host), text::safe(&info.argv.join(" "))];
+    let imported = match info.imported.is_empty() {
+        true => String::new(),
+        false => format!("imported from {}", text::safe(&info.imported.join(", "))),
+    };
+    let (id, host, argv) = (&info.id, &info.host, info.argv.join(" "));
+    let what = [text::safe(id), started, text::safe(host), text::safe(&argv), imported];
     let lines =
         [joined(&what), amounts(view)].map(|l| style::paint(DIM, &text::fit(&l, view.width)));
     format!("{first}\n{}\n{}\n{}", lines[0], lines[1], warning(view))

@@ -15,6 +15,7 @@ mod samples;
 mod select;
 mod top;
 mod tree;
+mod verdict;
 mod work;
 
 use crate::args::{ReportArgs, When};
@@ -113,8 +114,16 @@ type Section = fn(&View<'_>) -> String;
 
 fn text(view: &View<'_>) -> String {
     let about_gpu: [Section; 4] = [gpu::text, kernels::text, backward::text, samples::text];
-    let usual: [Section; 7] =
-        [tree::text, gpu::text, ends::text, bench::text, top::text, marks::text, machine::text];
+    let usual: [Section; 8] = [
+        verdict::text,
+        tree::text,
+        gpu::text,
+        ends::text,
+        bench::text,
+        top::text,
+        marks::text,
+        machine::text,
+    ];
     let asked: &[Section] = if view.args.is_about_gpu() { &about_gpu } else { &usual };
     let sections: [&[Section]; 3] = [&[header::text], asked, &[losses::text]];
     let shown: Vec<String> = sections

@@ -172,7 +172,7 @@ pub fn notes(view: &View<'_>) -> Vec<String> {
         let why = text::safe(&absence.why);
         let processes = text::plural(absence.processes.into(), "process");
         match gpu.captured {
-            0 if silent => {}
+            0 if silent || super::verdict::is_shown(view) => {}
             0 => notes.push(format!("GPU: not captured: {why}")),
             _ => notes.push(format!("–, ≥ GPU not captured in {processes}: {why}")),
         }

@@ -108,6 +108,26 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A change of a share with its sign, in one decimal: `+9.8%`, `-12.0%`, `0.0%`.
+pub fn signed_percent(ratio: f64) -> String {
+    let value = (ratio * 1000.0).round() / 10.0;
+    match value {
+        v if v > 0.0 => format!("+{v:.1}%"),
+        v if v < 0.0 => format!("{v:.1}%"),
+        _ => "0.0%".to_owned(),
+    }
+}
+
+/// A duration with its sign: `+1.20 ms`.
+pub fn signed_duration(ns: i64) -> String {
+    let size = duration(ns.unsigned_abs() as f64);
+    match ns {
+        0 => size,
+        ns if ns > 0 => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
 /// Nanoseconds since 1970 as a UTC date and time, to the second.
 pub fn when(wall_ns: i64) -> String {
     let seconds = wall_ns.div_euclid(1_000_000_000);
@@ -176,6 +196,15 @@ mod tests {
         assert_eq!(bytes(1_572_864), "1.50 MiB");
         assert_eq!(digits(f64::NAN), "NaN");
         assert_eq!(digits(0.000_001), "1.00e-6");
+    }
+
+    #[test]
+    fn changes_have_their_sign() {
+        assert_eq!(signed_percent(0.0984), "+9.8%");
+        assert_eq!(signed_percent(-0.12), "-12.0%");
+        assert_eq!(signed_percent(-0.0001), "0.0%");
+        assert_eq!(signed_duration(1_200_000), "+1.20 ms");
+        assert_eq!(signed_duration(-35), "-35 ns");
     }
 
     #[test]

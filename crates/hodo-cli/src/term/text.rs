@@ -75,14 +75,13 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
 
 /// `1 scope`, `2 scopes`.
 pub fn plural(n: u64, one: &str) -> String {
-    let s = if n == 1 {
-        ""
-    } else if one.ends_with("ss") {
-        "es"
-    } else {
-        "s"
+    let (stem, ending) = match one.strip_suffix('y') {
+        _ if n == 1 => (one, ""),
+        Some(stem) => (stem, "ies"),
+        None if one.ends_with("ss") || one.ends_with("ch") => (one, "es"),
+        None => (one, "s"),
     };
-    format!("{} {one}{s}", super::number::count(n))
+    format!("{} {stem}{ending}", super::number::count(n))
 }
 
 #[cfg(test)]
@@ -118,5 +117,7 @@ mod tests {
         assert_eq!(plural(1, "process"), "1 process");
         assert_eq!(plural(2, "process"), "2 processes");
         assert_eq!(plural(12_345, "scope"), "12 345 scopes");
+        assert_eq!((plural(1, "copy"), plural(2, "copy")), ("1 copy".into(), "2 copies".into()));
+        assert_eq!(plural(0, "batch"), "0 batches");
     }
 }

@@ -1,7 +1,8 @@
 //! `docs/report-json.md` names every key the program prints, and no other.
 
+use crate::compare;
 use crate::made::{self, Folder, Made, Scope};
-use crate::program::{ID, run, stdout};
+use crate::program::{ID, folder, hodo, stdout};
 use crate::samples;
 use hodo_format::gpu::Detail;
 use hodo_format::record::SpanId;
@@ -82,31 +83,66 @@ fn rows(page: &str, title: &str) -> Vec<(String, String)> {
     cells.collect()
 }
 
-#[test]
-fn every_key_is_documented_and_every_documented_key_is_there() {
-    let dir = eventful();
+/// Two programs that differ in all that a comparison tells.
+fn unlike() -> Folder {
+    let dir = Folder::new();
+    for (side, load, noise, kernel) in [("base", 1.0, 0.0, "old"), ("head", 1.5, 0.4, "new")] {
+        for at in 0..5 {
+            let mut run = compare::steps(compare::Planted { load, ..Default::default() });
+            let shaky = 1.0 + noise * (at as f64 - 1.0);
+            for index in 0..30u64 {
+                let start = 2000 * made::MS + index * 100 * made::MS;
+                let took = (50.0 * shaky * made::MS as f64) as u64;
+                run.span(Scope::new("shaky", SpanId::NONE, start, start + took));
+                run.kernel(SpanId::NONE, kernel, start, start + made::MS);
+                run.kernel(SpanId::NONE, "gemm", start + 2 * made::MS, start + 3 * made::MS);
+            }
+            run.gpu_state = r#"{"level":"trace"}"#.into();
+            run.wall_ns += (2 * at + u64::from(side == "head")) * 1000 * made::MS;
+            let folder = made::write(&dir.path().join(side), &format!("{at}"), &[&run]);
+            let info = std::fs::read_to_string(folder.join("run.json")).unwrap();
+            let elsewhere = info.replace(r#""host":"box""#, &format!(r#""host":"{side}""#));
+            std::fs::write(folder.join("run.json"), elsewhere).unwrap();
+        }
+    }
+    dir
+}
+
+/// The keys that the program prints and those that the page has.
+#[track_caller]
+fn compare_keys(schema: &str, documents: &[(&Folder, &[&str])]) {
     let page = std::fs::read_to_string(PAGE).unwrap_or_default();
-    let asked = ["report", "--kernels", "--backward", "--samples", "--price", "0.3"];
-    for (verb, schema) in [
-        (&asked[..], "hodo.report/1"),
-        (&["machine"], "hodo.machine/1"),
-        (&["machine", "--series", "gpu.power"], "hodo.series/1"),
-        (&["ls"], "hodo.ls/1"),
-        (&["verify"], "hodo.verify/1"),
-        (&["doctor"], "hodo.doctor/1"),
-    ] {
-        let output = run(dir.path(), &[verb, &["--json"]].concat());
+    let mut printed = BTreeSet::new();
+    for (dir, args) in documents {
+        let output = hodo(dir.path(), args).current_dir(dir.path()).output().unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(document["schema"], schema);
-        let mut printed = BTreeSet::new();
         keys(&document, "", &mut printed);
-        let mut told = BTreeSet::new();
-        documented(&page, schema, "", &mut told);
-        let missing: Vec<_> = printed.difference(&told).collect();
-        let stale: Vec<_> = told.difference(&printed).collect();
-        assert!(missing.is_empty(), "{schema}: docs/report-json.md lacks {missing:#?}");
-        assert!(stale.is_empty(), "{schema}: nothing prints {stale:#?}");
     }
+    let mut told = BTreeSet::new();
+    documented(&page, schema, "", &mut told);
+    let missing: Vec<_> = printed.difference(&told).collect();
+    let stale: Vec<_> = told.difference(&printed).collect();
+    assert!(missing.is_empty(), "{schema}: docs/report-json.md lacks {missing:#?}");
+    assert!(stale.is_empty(), "{schema}: nothing prints {stale:#?}");
+}
+
+#[test]
+fn every_key_is_documented_and_every_documented_key_is_there() {
+    let (dir, unlike, alike) = (eventful(), unlike(), folder(&samples::training(100)));
+    let asked = ["report", "--json", "--kernels", "--backward", "--samples", "--price", "0.3"];
+    compare_keys("hodo.report/1", &[(&dir, &asked), (&alike, &["report", "--json"])]);
+    compare_keys("hodo.machine/1", &[(&dir, &["machine", "--json"])]);
+    let series = ["machine", "--series", "gpu.power", "--json"];
+    compare_keys("hodo.series/1", &[(&dir, &series)]);
+    compare_keys("hodo.ls/1", &[(&dir, &["ls", "--json"])]);
+    compare_keys("hodo.verify/1", &[(&dir, &["verify", "--json"])]);
+    compare_keys("hodo.doctor/1", &[(&dir, &["doctor", "--json"])]);
+    let trace = dir.path().join("trace.json").display().to_string();
+    std::fs::write(&trace, r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#).unwrap();
+    compare_keys("hodo.import/1", &[(&dir, &["import", &trace, "--json"])]);
+    compare_keys("hodo.diff/1", &[(&unlike, &["diff", "base", "head", "--json", "--force"])]);
+    compare_keys("hodo.gate/1", &[(&unlike, &["gate", "base", "head", "--json", "--force"])]);
 }
 
 #[test]

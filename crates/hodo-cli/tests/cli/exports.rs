@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The Python with Perfetto's definitions that `make test` provides.
-fn python() -> Option<String> {
+pub fn python() -> Option<String> {
     let python = std::env::var("HODO_PYTHON").ok().filter(|p| Path::new(p).exists());
     if python.is_none() {
         eprintln!(

@@ -127,7 +127,7 @@ fn the_tree_without_kernels_and_by_gpu_time() {
     let dir = folder(&step(100));
     let text =
         stdout(dir.path(), &["report", "--per-scope", "0", "--sort", "gpu", "--width", "90"]);
-    let tree = text.split("\n\n").nth(1).unwrap();
+    let tree = text.split("\n\n").nth(2).unwrap();
     assert!(!tree.contains("sgemm") && !tree.contains("inherited"), "{tree}");
     let names: Vec<&str> =
         tree.lines().skip(1).filter_map(|l| l.split_whitespace().next()).take(6).collect();
@@ -135,13 +135,17 @@ fn the_tree_without_kernels_and_by_gpu_time() {
 }
 
 #[test]
-fn a_run_without_a_gpu_looks_as_before() {
+fn a_run_without_a_gpu_says_so_once_and_shows_nothing_of_it() {
     let dir = folder(&samples::training(100));
     let text = stdout(dir.path(), &["report"]);
-    assert!(!text.contains("GPU") && !text.contains("kernel"), "{text}");
+    let why = " · GPU not captured: no CUDA was used, or the process was forked\n";
+    assert!(text.contains(why), "{text}");
+    let rest = text.replace(why, "");
+    assert!(!rest.contains("GPU") && !rest.contains("kernel"), "{text}");
     let mut off = samples::training(100);
     off.gpu_state = r#"{"level":"off"}"#.into();
-    assert_eq!(stdout(folder(&off).path(), &["report"]), text);
+    let off = stdout(folder(&off).path(), &["report"]);
+    assert_eq!(off, text.replace(why, " · GPU not captured: capturing the GPU was turned off\n"));
     let kernels = stdout(dir.path(), &["report", "--kernels", "--backward", "--samples"]);
     let why = "not captured: no CUDA was used, or the process was forked";
     for title in ["Kernels", "Backward", "Samples"] {
@@ -155,7 +159,7 @@ fn why_nothing_was_captured_is_said_once() {
     run.gpu_state =
         r#"{"level":"trace","missing":"no_cuda","why":"the program has not started CUDA"}"#.into();
     let text = stdout(folder(&run).path(), &["report"]);
-    let note = "GPU: not captured: the program has not started CUDA\n";
+    let note = "GPU not captured: the program has not started CUDA\n";
     assert_eq!(text.matches("GPU").count(), 1, "{text}");
     assert!(text.contains(note), "{text}");
 }

@@ -1,5 +1,6 @@
 //! The examples in the help run as they stand.
 
+use crate::compare;
 use crate::made;
 use crate::program::{ID, hodo, stdout};
 use crate::readings;
@@ -7,14 +8,17 @@ use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 14] = [
     "run",
     "report",
+    "diff",
+    "gate",
     "machine",
     "ls",
     "top",
     "monitor",
     "export",
+    "import",
     "verify",
     "doctor",
     "demo",
@@ -54,15 +58,37 @@ fn stand_ins(folder: &Path) {
     }
 }
 
+/// Puts traces of other tools where the examples find them.
+fn traces(folder: &Path) {
+    let trace = r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#;
+    for name in ["trace.json.gz", "rank0.json", "rank1.json"] {
+        std::fs::write(folder.join(name), trace).unwrap();
+    }
+    let span = r#"{"id":"1","name":"a","start_ns":1,"end_ns":2,"pid":1,"thread_id":1}"#;
+    let spool = format!(r#"{{"schema_version":1,"batch_id":"b","spans":[{span}]}}"#);
+    std::fs::create_dir_all(folder.join(".cirron/spool")).unwrap();
+    std::fs::write(folder.join(".cirron/spool/1-b.json"), spool).unwrap();
+}
+
 #[test]
 fn every_example_runs() {
     let dir = made::Folder::new();
     stand_ins(dir.path());
+    traces(dir.path());
     let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
     readings::write_into(&run, 1, 5);
     crate::made_machine::sample(&run, 200);
+    made::write(
+        &dir.path().join(".hodo"),
+        "20261115-202000-train-bbbbbb",
+        &[&samples::training(100)],
+    );
+    for side in ["base", "head"] {
+        let steps = compare::steps(compare::Planted::default());
+        made::write(&dir.path().join(side), ID, &[&steps]);
+    }
     let mut all = examples(&stdout(dir.path(), &["--help"]));
-    assert_eq!(all.len(), 7);
+    assert_eq!(all.len(), 8);
     for verb in VERBS {
         let found = examples(&stdout(dir.path(), &[verb, "--help"]));
         assert!(!found.is_empty(), "{verb}");

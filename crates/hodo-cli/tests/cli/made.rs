@@ -45,6 +45,8 @@ impl Drop for Folder {
 pub struct Made {
     pub pid: u32,
     pub rank: Option<u32>,
+    /// What the clock on the wall showed when recording began.
+    pub wall_ns: u64,
     /// Tells processes with the same pid on different hosts apart.
     pub host: u32,
     /// The scope that started it: the id of its process, and its own.
@@ -109,6 +111,7 @@ impl Made {
         Made {
             pid,
             rank: None,
+            wall_ns: WALL_NS,
             host: 0,
             parent: None,
             lost: Default::default(),
@@ -288,8 +291,8 @@ impl Made {
         let rank = self.rank.map_or("null".to_owned(), |r| r.to_string());
         let info = format!(
             r#"{{"format":1,"process":"{process:016x}","pid":{},"parent_pid":1,"host":"box","argv":["train","--fast"],
-            "rank":{rank},"local_rank":null,"world_size":null,"start_ns":{WALL_NS},"clock":"counter","arena":"arena","parent":{parent}}}"#,
-            self.pid
+            "rank":{rank},"local_rank":null,"world_size":null,"start_ns":{},"clock":"counter","arena":"arena","parent":{parent}}}"#,
+            self.pid, self.wall_ns
         );
         fs::write(folder.join("process.json"), info).unwrap();
         fs::write(folder.join("spool-000001.hodo"), self.spool(process)).unwrap();
@@ -318,8 +321,11 @@ impl Made {
         let mut out = spool::file_header(process, 0).to_vec();
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         spool::strings_frame(0, 1, &names, &mut out);
-        let anchor =
-            |t: u64| Anchor { ticks: EPOCH + t, monotonic_ns: EPOCH + t, wall_ns: WALL_NS + t };
+        let anchor = |t: u64| Anchor {
+            ticks: EPOCH + t,
+            monotonic_ns: EPOCH + t,
+            wall_ns: self.wall_ns + t,
+        };
         if self.has_anchors {
             spool::anchors_frame(2, &[anchor(0), anchor(self.last)], &mut out);
         }

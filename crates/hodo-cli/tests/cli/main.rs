@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod calibration;
+mod compare;
 mod documented;
 mod exports;
+mod exports_read;
 mod gpu;
 mod help;
+mod imports;
+mod limits;
 mod live;
 mod machine;
 mod made;
@@ -21,4 +25,5 @@ mod samples;
 mod terminal;
 mod tmux;
 mod top;
+mod verdict;
 mod whole;

@@ -7,7 +7,7 @@ use super::tracks::{Track, Tracks};
 use crate::ConvertError;
 use crate::lanes::{Ended, Item, Lanes, Place};
 use crate::timeline::{self, Group, Timeline};
-use hodo_trace::{Cpu, CpuMissing, MarkRow, Process, Row, SpanView, Value};
+use hodo_trace::{Cpu, MarkRow, Process, Row, SpanView, Value};
 use std::io::Write;
 
 /// Writes the `at`-th process of the run.
@@ -120,10 +120,10 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         all.push(match span.cpu_ns() {
             Cpu::Captured(ns) => self.own(Own::CpuNs, AnnotationValue::Uint(ns)),
             Cpu::Missing(why) => {
-                self.own(Own::CpuMissing, AnnotationValue::Text(missing(why).to_owned()))
+                self.own(Own::CpuMissing, AnnotationValue::Text(why.text().to_owned()))
             }
         });
-        if span.process.is_timed() {
+        if span.process.has_overhead() {
             all.push(self.own(Own::Overhead, AnnotationValue::Uint(span.overhead_ns())));
         }
         for (own, holds) in [(Own::Failed, span.is_failed()), (Own::Open, span.is_open())] {
@@ -133,7 +133,8 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
         }
         for attr in span.attrs() {
             let name_iid = Some(self.names.key(attr.key));
-            all.push(DebugAnnotation { name_iid, value: Some(self.value(&attr.value)) });
+            let value = Some(self.value(&attr.value));
+            all.push(DebugAnnotation { name_iid, value, ..DebugAnnotation::default() });
         }
         all
     }
@@ -154,7 +155,11 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
     }
 
     fn own(&mut self, own: Own, value: AnnotationValue) -> DebugAnnotation {
-        DebugAnnotation { name_iid: Some(self.names.own(own)), value: Some(value) }
+        DebugAnnotation {
+            name_iid: Some(self.names.own(own)),
+            value: Some(value),
+            ..DebugAnnotation::default()
+        }
     }
 
     fn value(&self, value: &Value) -> AnnotationValue {
@@ -238,14 +243,4 @@ impl<'a, W: Write> Page<'a, '_, '_, W> {
 
 fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-}
-
-fn missing(why: CpuMissing) -> &'static str {
-    match why {
-        CpuMissing::Suspended => "suspended",
-        CpuMissing::OtherThread => "not bound to one thread",
-        CpuMissing::Off => "no CPU clock",
-        CpuMissing::Open => "never closed",
-        CpuMissing::Uncalibrated => "times not calibrated",
-    }
 }

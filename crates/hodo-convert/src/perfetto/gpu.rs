@@ -85,6 +85,7 @@ impl<W: Write> Page<'_, '_, '_, W> {
                 Arg::Id(id) => AnnotationValue::Pointer(id.0),
                 Arg::Yes => AnnotationValue::Bool(true),
             }),
+            ..DebugAnnotation::default()
         };
         args.into_iter().map(annotation).collect()
     }

@@ -45,6 +45,7 @@ fn write_machine<W: Write>(
             parent_uuid: Some(above),
             counter: Some(CounterDescriptor {
                 unit_name: Some(unit.to_owned()).filter(|unit| !unit.is_empty()),
+                ..Default::default()
             }),
             ..TrackDescriptor::default()
         };

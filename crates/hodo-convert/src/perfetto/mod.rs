@@ -5,7 +5,7 @@ mod events;
 mod gpu;
 mod machine;
 mod names;
-mod proto;
+pub(crate) mod proto;
 mod tracks;
 
 use crate::{ConvertError, OnProgress, timeline};
@@ -57,7 +57,11 @@ impl<W: Write> Writer<W> {
     fn clocks(&mut self, sequence: u32, wall_ns: u64) -> Result<(), ConvertError> {
         const WALL: u32 = 1;
         const TRACE: u32 = 6;
-        let reading = |id| ClockReading { clock_id: Some(id), timestamp: Some(wall_ns) };
+        let reading = |id| ClockReading {
+            clock_id: Some(id),
+            timestamp: Some(wall_ns),
+            ..ClockReading::default()
+        };
         self.packet(&TracePacket {
             timestamp: Some(wall_ns),
             trusted_packet_sequence_id: Some(sequence),

@@ -1,4 +1,4 @@
-//! The part of Perfetto's trace format that hodo writes, as prost messages.
+//! The part of Perfetto's trace format that hodo writes and reads, as prost messages.
 //!
 //! Field numbers are those of the public `perfetto_trace.proto`; `tests/perfetto_tree.py` reads the
 //! result back with Perfetto's own definitions.
@@ -26,9 +26,40 @@ pub struct TracePacket {
     /// Bits of [`sequence`].
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
+    /// Forget the names interned before, as older writers say it.
+    #[prost(bool, optional, tag = "41")]
+    pub incremental_state_cleared: Option<bool>,
+    /// More packets, in a zlib stream.
+    #[prost(bytes = "vec", optional, tag = "50")]
+    pub compressed_packets: Option<Vec<u8>>,
+    /// The clock of the timestamp, where it is not the trace clock.
+    #[prost(uint32, optional, tag = "58")]
+    pub timestamp_clock_id: Option<u32>,
+    /// What packets of this writer leave out.
+    #[prost(message, optional, tag = "59")]
+    pub trace_packet_defaults: Option<PacketDefaults>,
     /// A track.
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
+}
+
+/// What packets of a writer leave out.
+#[derive(Clone, PartialEq, Message)]
+pub struct PacketDefaults {
+    /// What its events leave out.
+    #[prost(message, optional, tag = "11")]
+    pub track_event_defaults: Option<EventDefaults>,
+    /// The clock of its timestamps.
+    #[prost(uint32, optional, tag = "58")]
+    pub timestamp_clock_id: Option<u32>,
+}
+
+/// What events of a writer leave out.
+#[derive(Clone, PartialEq, Message)]
+pub struct EventDefaults {
+    /// Track they are drawn on.
+    #[prost(uint64, optional, tag = "11")]
+    pub track_uuid: Option<u64>,
 }
 
 /// Values of [`TracePacket::sequence_flags`].
@@ -56,6 +87,12 @@ pub struct ClockReading {
     /// Nanoseconds.
     #[prost(uint64, optional, tag = "2")]
     pub timestamp: Option<u64>,
+    /// Each timestamp is the difference to the one before.
+    #[prost(bool, optional, tag = "3")]
+    pub is_incremental: Option<bool>,
+    /// Nanoseconds of its unit.
+    #[prost(uint64, optional, tag = "4")]
+    pub unit_multiplier_ns: Option<u64>,
 }
 
 /// A slice's begin or end, an instant, or a counter's value.
@@ -76,6 +113,12 @@ pub struct TrackEvent {
     /// Track it is drawn on.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
+    /// Categories spelt out.
+    #[prost(string, repeated, tag = "22")]
+    pub categories: Vec<String>,
+    /// Name spelt out.
+    #[prost(string, optional, tag = "23")]
+    pub name: Option<String>,
     /// A counter's whole value.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
@@ -108,9 +151,18 @@ pub struct DebugAnnotation {
     /// Interned name.
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
+    /// Name spelt out.
+    #[prost(string, optional, tag = "10")]
+    pub name: Option<String>,
     /// The value.
     #[prost(oneof = "AnnotationValue", tags = "2, 3, 4, 5, 6, 7, 9, 17")]
     pub value: Option<AnnotationValue>,
+    /// Fields, where the value is an object.
+    #[prost(message, repeated, tag = "11")]
+    pub dict_entries: Vec<DebugAnnotation>,
+    /// Elements, where the value is a list.
+    #[prost(message, repeated, tag = "12")]
+    pub array_values: Vec<DebugAnnotation>,
 }
 
 /// The value of a [`DebugAnnotation`].
@@ -199,6 +251,9 @@ pub struct TrackDescriptor {
     /// The track it is drawn under.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
+    /// Its title, where it never changes.
+    #[prost(string, optional, tag = "10")]
+    pub static_name: Option<String>,
     /// Set when the track is a counter.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
@@ -247,4 +302,10 @@ pub struct CounterDescriptor {
     /// What its values are in.
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
+    /// What values are multiplied by.
+    #[prost(int64, optional, tag = "4")]
+    pub unit_multiplier: Option<i64>,
+    /// Each value is the difference to the one before.
+    #[prost(bool, optional, tag = "5")]
+    pub is_incremental: Option<bool>,
 }

@@ -87,7 +87,10 @@ fn put_readings(
     out: &mut Vec<u8>,
 ) -> bool {
     let rows = readings.times.len();
-    if readings.values.len() != readings.series.len() * rows || readings.values.len() > MAX_VALUES {
+    let fits = readings.values.len() == readings.series.len() * rows
+        && readings.values.len() <= MAX_VALUES
+        && rows.max(readings.series.len()) <= MAX_FRAME_RECORDS;
+    if !fits {
         return false;
     }
     let mut columns: [Column; COLUMNS] = Default::default();
@@ -127,10 +130,11 @@ fn put_presence(values: &[Option<i64>], column: &mut Column) {
 /// The readings of a READINGS payload; `raw` ends with the padding.
 pub(crate) fn readings(raw: &[u8]) -> Option<Readings> {
     let [mut ids, mut times, mut presences, mut values]: [Cursor<'_>; COLUMNS] = split(raw)?;
-    let series = summed(&mut ids).map(u32::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+    let ids_of = summed(&mut ids).take(MAX_FRAME_RECORDS + 1).map(u32::try_from);
+    let series = ids_of.collect::<Result<Vec<_>, _>>().ok()?;
     let times: Vec<u64> = summed(&mut times).take(MAX_FRAME_RECORDS + 1).collect();
     let rows = times.len();
-    if series.len().checked_mul(rows)? > MAX_VALUES || rows > MAX_FRAME_RECORDS {
+    if series.len().checked_mul(rows)? > MAX_VALUES || rows.max(series.len()) > MAX_FRAME_RECORDS {
         return None;
     }
     let mut all = Vec::with_capacity(series.len() * rows);

@@ -2,6 +2,7 @@
 
 use hodo_format::arena::Anchor;
 use hodo_format::gpu::{Sample, Work};
+use hodo_format::machine::{Readings, Series};
 use hodo_format::record::{Attr, Mark, Sink, Span, SpanId, Unit, Value, decode_one, flag};
 use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
 
@@ -20,6 +21,9 @@ pub enum Seen {
     Work(Work),
     GpuState(String),
     GpuSample(Sample),
+    MachineState(String),
+    Series(Vec<Series>),
+    Readings(Readings),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,15 @@ impl FrameSink for Collect {
     }
     fn gpu_sample(&mut self, sample: &Sample) {
         self.seen.push(Seen::GpuSample(*sample));
+    }
+    fn machine_state(&mut self, json: &str) {
+        self.seen.push(Seen::MachineState(json.into()));
+    }
+    fn series(&mut self, series: &[Series]) {
+        self.seen.push(Seen::Series(series.to_vec()));
+    }
+    fn readings(&mut self, readings: Readings) {
+        self.seen.push(Seen::Readings(readings));
     }
 }
 

@@ -9,6 +9,7 @@ mod collect;
 mod document;
 mod gpu;
 mod limits;
+mod machine;
 mod made;
 mod made_gpu;
 mod round_trip;

@@ -27,9 +27,10 @@ impl Cost {
         self.all_rounds_ns / self.rounds.max(1)
     }
 
-    pub(super) fn add_round(&mut self, watch: &Stopwatch) {
+    pub(super) fn add_round(&mut self, watch: &Stopwatch, spared: u64) {
         let took = nanoseconds(libc::CLOCK_MONOTONIC).saturating_sub(watch.wall_ns);
         self.rounds += 1;
+        self.spared += spared;
         self.last_round_ns = took;
         self.max_round_ns = self.max_round_ns.max(took);
         self.all_rounds_ns += took;

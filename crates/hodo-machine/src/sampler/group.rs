@@ -84,24 +84,24 @@ impl Group {
     /// Rounds are on time but for some jitter, so half of one decides.
     fn is_due(&self, now_ns: u64, between: bool) -> bool {
         let least = match between {
-            true => self.tier.at_least().as_nanos() as u64,
+            true => self.tier.at_least_at_an_edge().as_nanos() as u64,
             false => self.period_ns - self.interval_ns / 2,
         };
         !self.readers.is_empty() && self.read_at.is_none_or(|at| now_ns.saturating_sub(at) >= least)
     }
 
     /// Reads, if it is time; what the sampler has to say of itself goes with the medium tier. Says
-    /// how many readers were spared.
+    /// how many readers were spared; none when it was not read.
     pub(super) fn read(
         &mut self,
         now_ns: u64,
         between: bool,
         series: &mut Vec<Series>,
         own: impl Fn(&mut Table),
-    ) -> u64 {
+    ) -> Option<u64> {
         self.is_new = self.is_due(now_ns, between);
         if !self.is_new {
-            return 0;
+            return None;
         }
         self.read_at = Some(now_ns);
         self.table.clear();
@@ -121,7 +121,7 @@ impl Group {
         let values = self.ids.iter().zip(self.table.row());
         self.stored.clear();
         self.stored.extend(values.map(|(id, value)| of(id).stored((*value)?)));
-        spared
+        Some(spared)
     }
 
     pub(super) fn row(&self) -> Option<Row<'_>> {

@@ -110,17 +110,20 @@ impl Sampler {
     fn read(&mut self, clock: &dyn Fn() -> u64, between: bool) {
         let watch = Stopwatch::start();
         let Sampler { groups, series, cost, .. } = self;
-        let mut spared = 0;
+        let mut spared = None;
         for group in groups {
-            spared += group.read(clock(), between, series, |table| {
+            let read = group.read(clock(), between, series, |table| {
                 let mut put = |metric, value| table.put(Source::Sampler, metric, value);
                 put(&metric::SAMPLER_CPU_TIME, cost.cpu_ns as f64 / 1e9);
                 put(&metric::SAMPLER_ROUND, cost.last_round_ns as f64 / 1e9);
                 put(&metric::SAMPLER_LATE, cost.late as f64);
             });
+            spared = read.map(|more| more + spared.unwrap_or(0)).or(spared);
         }
-        self.cost.spared += spared;
-        self.cost.add_round(&watch);
+        // A round so soon after another that nothing may be read again is none.
+        if let Some(spared) = spared {
+            self.cost.add_round(&watch, spared);
+        }
     }
 
     /// There was no round: [`Sampler::rows`] has none.

@@ -28,7 +28,7 @@ pub struct Keeper {
     /// A store whose folder has gone, with rows for the next one.
     gone: Option<Store>,
     lost_rows: u64,
-    scopes: Scopes,
+    scopes: Option<Scopes>,
     was_active: bool,
     told: Told,
 }
@@ -51,7 +51,7 @@ impl Keeper {
             let_go: false,
             gone: None,
             lost_rows: 0,
-            scopes: Scopes::default(),
+            scopes: None,
             was_active: false,
             told: Told::default(),
         }
@@ -89,8 +89,8 @@ impl Keeper {
     fn is_active(&mut self, held: bool) -> bool {
         let Some(scopes) = self.settings.scopes.filter(|_| !held) else { return true };
         let now = scopes();
-        let before = std::mem::replace(&mut self.scopes, now);
-        now.is_open || now.begun != before.begun
+        let before = self.scopes.replace(now);
+        now.is_open || before.is_some_and(|before| now.begun != before.begun)
     }
 
     fn read(&mut self, clock: &dyn Fn() -> u64, now: u64, active: bool) {

@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 
 /// The thread's stack: files and a driver's calls, nothing deep.
 const STACK_BYTES: usize = 512 << 10;
-/// How long a stop waits for a reader that hangs. Its rows are in the live file already.
-const STOP_WAITS: Duration = Duration::from_millis(90);
+/// How long a stop waits for a reader that hangs. Its rows are in the live file already. Tests run where
+/// many others do, and want to see the end.
+const STOP_WAITS: Duration = Duration::from_millis(if cfg!(test) { 3000 } else { 90 });
 /// A descriptor that is none.
 const NONE: i32 = -1;
 
@@ -286,7 +287,11 @@ impl Shared {
             None => return,
         };
         loop {
-            match lock(&self.control).order {
+            let (order, is_abandoned) = {
+                let control = lock(&self.control);
+                (control.order, control.is_finished)
+            };
+            match order {
                 Order::GoOn => {}
                 Order::Pause => {
                     keeper.let_go();
@@ -294,8 +299,10 @@ impl Shared {
                     *guard = Some(Keeping::Open(keeper));
                     return;
                 }
+                // Nobody waits any more, and the folder may be another's by now.
+                Order::Finish if is_abandoned => return,
                 Order::Finish => {
-                    keeper.finish(&monotonic_ns);
+                    self.finish(&mut keeper);
                     self.publish(&keeper, keeps_newest);
                     return;
                 }
@@ -304,6 +311,14 @@ impl Shared {
             self.publish(&keeper, keeps_newest);
             self.wait(next);
         }
+    }
+
+    /// A program that ends before the first round has a reading at its end at least.
+    fn finish(&self, keeper: &mut Keeper) {
+        if keeper.sampler().cost().rounds == 0 {
+            keeper.step(&monotonic_ns, self.is_held.load(Ordering::Relaxed));
+        }
+        keeper.finish(&monotonic_ns);
     }
 
     fn publish(&self, keeper: &Keeper, newest: bool) {

@@ -77,6 +77,13 @@ fn this_machine_is_sampled_in_the_background() {
 }
 
 #[test]
+fn a_program_that_ends_at_once_has_readings() {
+    let run = tempfile::tempdir().unwrap();
+    Sampling::start_with(settings(run.path(), 1000), Box::new(counting)).stop();
+    assert!(!fast_values(run.path()).is_empty());
+}
+
+#[test]
 fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     struct Hangs(mpsc::Sender<()>, mpsc::Receiver<()>);
     impl Reader for Hangs {
@@ -95,8 +102,10 @@ fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     sampling.pause();
     sampling.resume();
     assert!(lock(&sampling.shared.control).is_running, "it still hangs, and nobody waits for it");
+    std::fs::remove_dir_all(folder(run.path())).unwrap();
     drop(release);
     until(|| !lock(&sampling.shared.control).is_running);
+    assert!(!folder(run.path()).exists(), "what comes too late is not written");
     sampling.resume();
     assert!(!lock(&sampling.shared.control).is_running, "what was stopped stays so");
 }
@@ -242,6 +251,7 @@ fn part() {
         "keeps" => keep_for_ever(&run),
         "samples" => sample_for_ever(&run),
         "day" => a_day(&run),
+        "limited" => under_a_limit(&run),
         other => panic!("no part {other}"),
     }
 }
@@ -330,6 +340,31 @@ fn when_the_one_who_samples_is_killed_another_goes_on() {
     let times = fast_values(run.path());
     let before = times.iter().filter(|&&time| time < died).count();
     assert!(before > 0 && times.len() > before, "both are there, and none twice");
+}
+
+/// No file may grow past a few rows.
+fn under_a_limit(run: &Path) {
+    let limit = libc::rlimit { rlim_cur: 6000, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: a plain call; the part has a process of its own.
+    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
+    let mut keeper = Keeper::new(settings(run, 1000), counting());
+    let now = Cell::new(SECOND);
+    for _ in 0..500 {
+        keeper.step(&|| now.get(), false);
+        now.set(now.get() + SECOND);
+    }
+    keeper.finish(&|| now.get());
+    println!("limited {}", keeper.status().standing.word());
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_costs_no_row_and_no_life() {
+    let run = tempfile::tempdir().unwrap();
+    let output = play("limited", run.path()).wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("limited off"));
+    let times = fast_values(run.path());
+    let expected: Vec<u64> = (1..=501).map(|second| second * SECOND).collect();
+    assert_eq!(times, expected);
 }
 
 /// 24 hours of rounds a second apart, as fast as they go; tells memory after each quarter.

@@ -116,6 +116,11 @@ impl Files {
         !self.current.as_ref().is_some_and(fits)
     }
 
+    /// Whether the file that grows has any block.
+    pub fn has_blocks(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.blocks > 0)
+    }
+
     /// Closes the file that grows and begins the next, with `head` behind its header.
     pub fn begin(&mut self, head: &[u8]) -> Result<(), Error> {
         let (path, mut bytes) = (self.next(), self.next_header());

@@ -13,6 +13,11 @@ pub struct Growing {
     bytes: u64,
 }
 
+/// Whether the limit on a file's size stands in the way.
+pub fn is_too_big(error: &Error) -> bool {
+    error.raw_os_error() == Some(libc::EFBIG)
+}
+
 impl Growing {
     /// A new file that begins with `head`: made whole or not at all.
     pub fn create(path: &Path, head: &[u8]) -> Result<Growing, Error> {

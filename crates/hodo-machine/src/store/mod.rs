@@ -2,6 +2,8 @@
 
 mod files;
 mod fold;
+#[cfg(test)]
+mod full_disk;
 mod glance;
 mod growing;
 mod live;
@@ -84,6 +86,8 @@ pub struct Store {
     told_at: Option<u64>,
     looked_at: Option<u64>,
     retry_at: u64,
+    /// The limit on a file's size was reached: rows go into a block now, for a shorter live file.
+    is_cramped: bool,
     kept: Kept,
 }
 
@@ -144,6 +148,7 @@ impl Store {
             told_at: None,
             looked_at: None,
             retry_at: 0,
+            is_cramped: false,
             kept: Kept { lost_rows: before.lost_rows, ..Kept::default() },
         })
     }
@@ -200,7 +205,10 @@ impl Store {
         let well = result.is_ok();
         if let Err(error) = result {
             self.live.give_up();
-            self.refused(row.time_ns, &error);
+            self.is_cramped = growing::is_too_big(&error);
+            if !self.is_cramped {
+                self.refused(row.time_ns, &error);
+            }
         }
         well
     }
@@ -249,7 +257,8 @@ impl Store {
 
     /// Writes the blocks that are due. `tell`: the state has changed. `state` makes its JSON.
     pub fn write(&mut self, now_ns: u64, tell: bool, state: &dyn Fn(&Kept) -> String) {
-        let due = self.tiers.each_ref().map(|tier| self.is_due(tier, now_ns));
+        let is_cramped = std::mem::take(&mut self.is_cramped);
+        let due = self.tiers.each_ref().map(|tier| is_cramped || self.is_due(tier, now_ns));
         let has_nothing = self.told_at.is_none();
         if now_ns >= self.retry_at && (tell || has_nothing || due.contains(&true)) {
             self.write_tiers(now_ns, due, tell, state);
@@ -314,8 +323,17 @@ impl Store {
             self.put(false, self.told_series, state, &blocks, &mut frames);
         }
         let first_ns = blocks.iter().filter_map(|block| block.times.first().copied()).min();
-        let written =
-            self.files.append(&Blocks { frames: &frames, count: blocks.len() as u64, first_ns });
+        let count = blocks.len() as u64;
+        let mut written = self.files.append(&Blocks { frames: &frames, count, first_ns });
+        if written.as_ref().is_err_and(growing::is_too_big) && self.files.has_blocks() {
+            // The limit on a file's size is reached before our own: it goes on in a new file.
+            self.sequence = before;
+            self.begin_file(state)?;
+            before = self.sequence;
+            frames.clear();
+            self.put(false, self.told_series, state, &blocks, &mut frames);
+            written = self.files.append(&Blocks { frames: &frames, count, first_ns });
+        }
         match written {
             Ok(()) => {
                 self.told_series = self.series.len();

@@ -57,7 +57,8 @@ impl Devices {
     }
 }
 
-/// When any device of a process was busy: intervals that do not touch, in order.
+/// When something was so, such as any device of a process busy: intervals that do not touch, in
+/// order.
 pub(crate) struct Cover {
     intervals: Vec<(u64, u64)>,
     /// Ticks covered before each.
@@ -72,7 +73,7 @@ impl Cover {
     }
 
     /// The union of `intervals`, which come in order of their start.
-    fn new(intervals: impl Iterator<Item = (u64, u64)>) -> Cover {
+    pub(crate) fn new(intervals: impl Iterator<Item = (u64, u64)>) -> Cover {
         let mut cover = Cover { intervals: Vec::new(), before: Vec::new() };
         let mut total = 0;
         for (start, end) in intervals {
@@ -89,6 +90,37 @@ impl Cover {
             }
         }
         cover
+    }
+
+    /// What it covers and `other` does not.
+    pub(crate) fn without(&self, other: &Cover) -> Cover {
+        let mut left = Vec::new();
+        let mut at = 0;
+        for &(start, end) in &self.intervals {
+            let mut from = start;
+            while other.intervals.get(at).is_some_and(|cut| cut.1 <= from) {
+                at += 1;
+            }
+            for &(cut, until) in other.intervals[at..].iter().take_while(|cut| cut.0 < end) {
+                left.extend((cut > from).then_some((from, cut)));
+                from = from.max(until);
+            }
+            left.extend((end > from).then_some((from, end)));
+        }
+        Cover::new(left.into_iter())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.intervals.iter().copied()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
+    }
+
+    /// Ticks covered in all.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.intervals.iter().map(|(start, end)| end - start).sum()
     }
 }
 
@@ -183,6 +215,16 @@ mod tests {
                 let expected = by_counting(all.iter(), from, from + len);
                 prop_assert_eq!(seeker.covered(from, from + len), expected, "{}+{}", from, len);
             }
+        }
+
+        #[test]
+        fn what_is_left_is_what_counting_ticks_says(all in intervals(), cut in intervals()) {
+            let left = Cover::new(all.iter().copied()).without(&Cover::new(cut.iter().copied()));
+            let is_in = |of: &[Interval], t: u64| of.iter().any(|i| i.0 <= t && t < i.1);
+            let expected: Vec<u64> = (0..300).filter(|&t| is_in(&all, t) && !is_in(&cut, t)).collect();
+            let found: Vec<u64> = left.iter().flat_map(|(from, to)| from..to).collect();
+            prop_assert_eq!(found.len() as u64, left.ticks());
+            prop_assert_eq!(found, expected);
         }
 
         #[test]

@@ -23,6 +23,8 @@ pub enum GpuMissing {
     OtherTool,
     /// CUPTI refused; [`GpuState::why`] has its words.
     Failed,
+    /// The run was imported, and what it was imported from has no GPU work.
+    NotInSource,
     /// The capture ran, and nothing of it has been written.
     Unwritten,
     /// No reading of the process's clocks is left to convert ticks by.
@@ -30,7 +32,7 @@ pub enum GpuMissing {
 }
 
 impl GpuMissing {
-    const ALL: [(GpuMissing, &'static str, &'static str); 10] = [
+    const ALL: [(GpuMissing, &'static str, &'static str); 11] = [
         (GpuMissing::NotRecorded, "not_recorded", "no CUDA was used, or the process was forked"),
         (GpuMissing::Off, "off", "capturing the GPU was turned off"),
         (GpuMissing::Monitor, "monitor", "only the machine was watched"),
@@ -39,6 +41,7 @@ impl GpuMissing {
         (GpuMissing::NoLibrary, "no_library", "CUPTI was not found"),
         (GpuMissing::OtherTool, "other_tool", "another tool held CUPTI"),
         (GpuMissing::Failed, "failed", "CUPTI refused"),
+        (GpuMissing::NotInSource, "not_in_source", "the imported file has no GPU work"),
         (GpuMissing::Unwritten, "unwritten", "the capture ran, and nothing of it was written"),
         (GpuMissing::Uncalibrated, "uncalibrated", "no reading of the process's clocks is left"),
     ];

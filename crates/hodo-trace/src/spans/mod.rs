@@ -58,6 +58,19 @@ pub enum CpuMissing {
     Uncalibrated,
 }
 
+impl CpuMissing {
+    /// The reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            CpuMissing::Suspended => "suspended",
+            CpuMissing::OtherThread => "not bound to one thread",
+            CpuMissing::Off => "no CPU clock",
+            CpuMissing::Open => "never closed",
+            CpuMissing::Uncalibrated => "times not calibrated",
+        }
+    }
+}
+
 impl Spans {
     /// Number of scopes, open ones included.
     pub fn len(&self) -> usize {

@@ -109,7 +109,8 @@ impl<'a> Table<'a> {
         let starts = self.spans().map(|s| timed(&s).then(|| s.start_ns()));
         // Signed: a difference of two of them may be below 0.
         let durations = self.spans().map(|s| timed(&s).then(|| s.duration_ns() as i64));
-        let overheads = self.spans().map(|s| timed(&s).then(|| s.overhead_ns() as i64));
+        let overheads =
+            self.spans().map(|s| s.process.has_overhead().then(|| s.overhead_ns() as i64));
         let cpu = self.spans().map(|s| match s.cpu_ns() {
             Cpu::Captured(ns) => Some(ns as i64),
             Cpu::Missing(_) => None,

@@ -6,7 +6,7 @@ use crate::{Row, Run, Spans};
 use std::collections::HashMap;
 
 /// The children of every row, as lists in order of row.
-pub(super) struct Children {
+pub(crate) struct Children {
     first: Vec<Row>,
     next: Vec<Row>,
     /// Outermost scopes of processes that a row started, as intervals of this process's clock.
@@ -17,7 +17,7 @@ pub(super) struct Children {
 type Interval = (u64, u64);
 
 impl Children {
-    pub(super) fn new(run: &Run, links: &Links, at: usize) -> Children {
+    pub(crate) fn new(run: &Run, links: &Links, at: usize) -> Children {
         let spans = &run.processes[at].spans;
         let mut first = vec![NO_ROW; spans.len()];
         let mut next = vec![NO_ROW; spans.len()];
@@ -30,7 +30,7 @@ impl Children {
     }
 
     /// Ticks of `row` that none of its children covers, whichever thread or process they ran in.
-    pub(super) fn own_time(&mut self, spans: &Spans, row: Row) -> u64 {
+    pub(crate) fn own_time(&mut self, spans: &Spans, row: Row) -> u64 {
         let mut child = self.first[row as usize];
         let elsewhere = match self.elsewhere.is_empty() {
             true => None,

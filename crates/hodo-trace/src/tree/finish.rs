@@ -29,6 +29,8 @@ struct Finish {
     gpu: Attribution,
     energy: EnergyAttribution,
     wall_ns: Option<u64>,
+    /// Whether any process says what recording took.
+    has_overhead: bool,
     /// First opening in or under each node.
     first: Vec<i64>,
     marks: BTreeMap<NodeId, Vec<MarkSeries>>,
@@ -44,8 +46,20 @@ pub(super) fn finish(run: &Run, mut paths: Paths, measured: Measured, kept: &[Se
     let spans = sums.iter().map(|s| s.count).sum();
     let untimed = sums.iter().map(|s| s.untimed).sum();
     let wall_ns = run.wall_ns();
-    let mut finish =
-        Finish { paths, sums, durations, dropped, gpu, energy, wall_ns, first, marks, tags };
+    let has_overhead = run.processes.iter().any(|process| process.has_overhead());
+    let mut finish = Finish {
+        paths,
+        sums,
+        durations,
+        dropped,
+        gpu,
+        energy,
+        wall_ns,
+        has_overhead,
+        first,
+        marks,
+        tags,
+    };
     let marks_outside_scopes = finish.marks.remove(&ROOT).unwrap_or_default();
     let (schema, run, nodes) = (SCHEMA, run.info.id.clone(), finish.nodes());
     let (gpu, energy) = (finish.gpu.summary, finish.energy.summary);
@@ -96,7 +110,7 @@ impl Finish {
         let gpu = self.gpu.node(id, self.sums[id as usize].count);
         let sum = &self.sums[id as usize];
         let energy = self.energy.node(id, sum.timed(), sum.total);
-        let overhead = (sum.timed() > 0).then(|| marks::overhead(sum));
+        let overhead = (sum.timed() > 0 && self.has_overhead).then(|| marks::overhead(sum));
         Node {
             name: self.paths.name(id).to_owned(),
             parent,
@@ -114,7 +128,7 @@ impl Finish {
             cpu: sum.cpu,
             gpu,
             energy,
-            overhead_ns: sum.time(sum.overhead.total),
+            overhead_ns: sum.time(sum.overhead.total).filter(|_| self.has_overhead),
             threads: sum.threads,
             processes: sum.processes,
             bench,

@@ -1,7 +1,7 @@
 //! The aggregated tree: every number of a report is made here.
 
 mod chains;
-mod children;
+pub(crate) mod children;
 mod durations;
 mod finish;
 mod flat;

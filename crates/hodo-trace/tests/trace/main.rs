@@ -4,6 +4,7 @@
 mod clock;
 mod crash;
 mod damage;
+mod diff;
 mod energy;
 mod energy_oracle;
 mod follow;
@@ -21,3 +22,4 @@ mod oracle;
 mod support;
 mod table;
 mod tree;
+mod verdict;

@@ -130,7 +130,10 @@ mod tests {
         let text = families.text();
         let labels = r#"host="box",gpu="3",uuid="GPU-1",name="NVIDIA \"H200\"""#;
         assert!(text.contains(&format!("hodo_gpu_throttled{{{labels},reason=\"power cap\"}} 1\n")));
-        assert!(text.contains("reason=\"power brake") && text.contains("\"} 0\n"), "{text}");
+        assert!(
+            text.contains("reason=\"hardware power brake") && text.contains("\"} 0\n"),
+            "{text}"
+        );
         assert!(!text.contains("power_watts"), "what was not read is not there");
     }
 }

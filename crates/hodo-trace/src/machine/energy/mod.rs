@@ -1,6 +1,7 @@
 //! Energy of scopes: the one definition.
 //!
-//! Between two readings of its energy counter the power of a GPU is even. At each moment it is
+//! Between two readings of its energy counter a GPU used what was counted, when in between is told by
+//! readings of its power (without them: evenly). At each moment it is
 //! divided among the scopes whose kernels run there, in equal parts; while none runs, or where
 //! kernels were not recorded, among the innermost open scopes of the processes that use the GPU, on
 //! the threads that launch on it; while none is open, it is outside any scope. So the scopes' own

@@ -1,5 +1,7 @@
 //! The power of a GPU over time.
 
+mod shape;
+
 use crate::machine::weights::{longest_ns, usual_ns};
 use crate::machine::{Machine, MachineSeries, TimeRanges};
 use hodo_format::machine::{Kind, Source, metric};
@@ -9,7 +11,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergyFrom {
-    /// The board's own count of joules.
+    /// The board's own count of joules; where power was read more often, that says when in between
+    /// they were used.
     Counter,
     /// Readings of power, in a straight line from one to the next.
     Power,
@@ -66,14 +69,14 @@ impl Power {
     pub(super) fn of(machine: &Machine, uuid: &str, within: (i64, i64)) -> Option<Power> {
         let source = Source::Gpu(uuid.to_owned());
         let series = |name: &str| machine.get(&source, name);
-        let counted = series(metric::GPU_ENERGY.name).map(|s| (s, EnergyFrom::Counter));
-        let read = series(metric::GPU_POWER.name).map(|s| (s, EnergyFrom::Power));
-        let made = |(series, from): (&MachineSeries, EnergyFrom)| {
-            let pieces = pieces(series, within);
-            let interval_ns = usual_ns(series.times()).unsigned_abs();
-            (!pieces.is_empty()).then_some(Power { pieces, from, interval_ns })
-        };
-        counted.and_then(made).or_else(|| read.and_then(made))
+        let [counter, power] = [&metric::GPU_ENERGY, &metric::GPU_POWER].map(|m| series(m.name));
+        let made = |series: Option<&MachineSeries>| series.map(|s| pieces(s, within));
+        let (counted, read) = (made(counter).unwrap_or_default(), made(power).unwrap_or_default());
+        let from = if counted.is_empty() { EnergyFrom::Power } else { EnergyFrom::Counter };
+        let used = [counter.filter(|_| !counted.is_empty()), power.filter(|_| !read.is_empty())];
+        let apart = used.into_iter().flatten().map(|s| usual_ns(s.times()).unsigned_abs());
+        let interval_ns = apart.min()?;
+        Some(Power { pieces: shape::by_power(&counted, &read), from, interval_ns })
     }
 
     /// Joules of all pieces.
