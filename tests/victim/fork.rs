@@ -17,7 +17,8 @@ static LOSS: Site = Site::new("child loss");
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Forks `forks` times while `lanes` threads record; with
-/// `how=clone` every other time by a raw `clone`.
+/// `how=clone` every other time by a raw `clone`. With `rest` it stays for so many milliseconds in one
+/// scope halfway, before it forks in it: what pauses at a fork and goes on with a scope has time to.
 ///
 /// Lane 0 counts the children: `spans` their scopes, `marks` their marks, `values[1]` the ones
 /// that hung, `values[2]` those that ended badly. Recording threads use the lanes from 1.
@@ -33,16 +34,21 @@ pub fn run(args: &Args) {
         })
         .collect();
     let clones = args.text("how") == Some("clone");
-    for at in 0..args.number("forks", 200i64) {
-        fork_in_scope(&acks, at, if clones && at % 2 == 1 { raw_clone } else { plain_fork });
+    let forks = args.number("forks", 200i64);
+    let rest = Duration::from_millis(args.number("rest", 0));
+    for at in 0..forks {
+        let fork_one = if clones && at % 2 == 1 { raw_clone } else { plain_fork };
+        let rest = if at == forks / 2 { rest } else { Duration::ZERO };
+        fork_in_scope(&acks, at, rest, fork_one);
     }
     acks.lane(0).stage.store(stage::STOP, Ordering::SeqCst);
     load.into_iter().for_each(|thread| thread.join().expect("lane"));
     outcome::finish(args);
 }
 
-fn fork_in_scope(acks: &Acks, at: i64, fork_one: fn() -> libc::pid_t) {
+fn fork_in_scope(acks: &Acks, at: i64, rest: Duration, fork_one: fn() -> libc::pid_t) {
     let scope = open_with(PARENT.id(), 0, Some(at));
+    thread::sleep(rest);
     match fork_one() {
         0 => child(acks, at),
         pid if pid > 0 => await_child(acks, pid),
