@@ -65,7 +65,7 @@ def test_gpuflight_program(tmp_path: Path) -> None:
     assert run.node("forward_pass", "attention")["count"] == 4
     assert run.node("forward_pass")["tag"] == {"many": 4}
     assert run.node("matmul")["bench"]["iterations"] == 10
-    assert run.errors.count("system sampling") == 1
+    assert run.errors == "", "all that the program asks for is done, sampling of the system too"
 
 
 def test_every_example_is_listed_and_run() -> None:
