@@ -236,7 +236,8 @@ mod tests {
         .expect("an object");
         assert_eq!((state.level(), state.tier(), state.missing()), (Some("trace"), None, None));
         assert_eq!(state.counts(), GpuCounts { dropped: 3, ..GpuCounts::default() });
-        assert_eq!(state.devices(), [GpuDevice { device: 1, name: "H200".into(), uuid: None }]);
+        let device = GpuDevice { device: 1, name: "H200".into(), uuid: Some("GPU-7".into()) };
+        assert_eq!(state.devices(), [device]);
         let gap = |start, end, why: &str| GpuGap { start, end, why: why.into() };
         assert_eq!(state.gaps(), [gap(10, u64::MAX, ""), gap(50, 60, "torch.profiler")]);
     }
