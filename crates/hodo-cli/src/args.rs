@@ -74,15 +74,15 @@ Examples:
 
 const TOP_EXAMPLES: &str = "\
 Examples:
-  hodo top                               this machine, and the run that is recording on it
-  hodo top --once                        one frame as text
-  hodo top 20261115 --replay --speed 10  the machine's readings of a run, played back";
+  hodo top                                      this machine, and the run that is recording on it
+  hodo top --once                               one frame as text
+  hodo top 20261115-2015 --replay --speed 10    the machine's readings of a run, played back";
 
 const MONITOR_EXAMPLES: &str = "\
 Examples:
-  hodo monitor --for 2s                  a run of its own, with readings of this machine
-  hodo monitor --run 20261115 --for 2s   into a run that is there
-  hodo monitor --daemon                  in the background; `hodo monitor --stop` ends it
+  hodo monitor --for 2s                         a run of its own, with readings of this machine
+  hodo monitor --run 20261115-2015 --for 2s     into a run that is there
+  hodo monitor --daemon                         in the background; `hodo monitor --stop` ends it
   hodo monitor --stop
   hodo monitor --prometheus 127.0.0.1:9464 --for 2s";
 

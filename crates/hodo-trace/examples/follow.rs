@@ -19,8 +19,9 @@ fn main() {
         let looked = began.elapsed();
         let now = follow.now();
         println!(
-            "{second:>4} s: {:>9} bytes, {:>8} closed, {:>3} open, {:>4} paths, look {:>7.2} ms, view {:>5.2} ms",
+            "{second:>4} s: {:>9} bytes and {:>9} skipped, {:>7} closed, {:>3} open, {:>4} paths, look {:>7.2} ms, view {:>5.2} ms",
             look.bytes,
+            look.skipped_bytes,
             look.closed,
             look.open,
             now.scopes.len(),

@@ -76,13 +76,16 @@ fn every_example_runs() {
     stand_ins(dir.path());
     traces(dir.path());
     let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);
-    readings::write_into(&run, 1, 5);
-    crate::made_machine::sample(&run, 200);
-    made::write(
+    // The newest run, which those that name none show.
+    let newest = made::write(
         &dir.path().join(".hodo"),
         "20261115-202000-train-bbbbbb",
         &[&samples::training(100)],
     );
+    for run in [&run, &newest] {
+        readings::write_into(run, 1, 5);
+        crate::made_machine::sample(run, 200);
+    }
     for side in ["base", "head"] {
         let steps = compare::steps(compare::Planted::default());
         made::write(&dir.path().join(side), ID, &[&steps]);

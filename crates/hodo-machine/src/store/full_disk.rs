@@ -53,7 +53,7 @@ fn rows_wait_while_the_disk_is_full_and_are_written_when_it_is_not() {
     let mut store = Store::open(place.path(), "monitor", limits).unwrap();
     let series = [Series::new(1, &Source::Host, &metric::CPU_TIME)];
     let state = |kept: &Kept| format!("{{\"lost_rows\": {}}}", kept.lost_rows);
-    let mut keep = |store: &mut Store, seconds: std::ops::RangeInclusive<u64>| {
+    let keep = |store: &mut Store, seconds: std::ops::RangeInclusive<u64>| {
         let mut on_disk = 0;
         for second in seconds {
             let row =

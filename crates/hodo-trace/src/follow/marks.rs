@@ -30,7 +30,7 @@ impl Marks {
             return;
         }
         let latest = self.of.entry((*name).into()).or_default();
-        latest.count += 1;
+        latest.count += process.weight;
         latest.at_ns = process.moment_ns(mark.at);
         latest.text = mark.value.display(&process.heard.names);
         if let Some(value) = mark.value.as_f64() {

@@ -3,6 +3,7 @@
 //! Each look reads what the files got since the last one, and the scopes that are open now from the
 //! arenas: it costs what is new, however large the run is. Nothing is locked and nothing is written,
 //! so the program does not notice. What closed is at most a flush behind; what is open is not.
+//! Where more comes than a look should take, the newest part is read and stands for the rest.
 
 mod kernels;
 mod marks;
@@ -27,6 +28,11 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tail::Taken;
+
+/// Records that a look takes of all processes together: some tens of milliseconds.
+const MOST_RECORDS: u64 = 100_000;
+/// And of each process at least.
+const LEAST_RECORDS: u64 = 5_000;
 
 /// A run that is looked at while it is recorded.
 pub struct Follow {
@@ -54,8 +60,10 @@ pub struct Follow {
 pub struct Look {
     /// Bytes of the run's files that were read.
     pub bytes: u64,
-    /// Scopes that had closed since the last look.
+    /// Scopes read that had closed since the last look.
     pub closed: u64,
+    /// Bytes left out, since too many were new: what was read stands for them.
+    pub skipped_bytes: u64,
     /// Scopes that are open.
     pub open: u64,
 }
@@ -92,12 +100,15 @@ impl Follow {
         self.meet();
         self.paths.begin_look();
         let mut look = Look::default();
+        let live = self.processes.iter().filter(|process| !process.is_over()).count() as u64;
+        let most_records = (MOST_RECORDS / live.max(1)).max(LEAST_RECORDS);
         for at in 0..self.processes.len() {
             if self.processes[at].is_over() {
                 continue;
             }
-            let (taken, open) = self.processes[at].look();
+            let (taken, open) = self.processes[at].look(most_records);
             look.bytes += taken.bytes;
+            look.skipped_bytes += taken.skipped;
             self.total.join(taken);
             self.digest(at, open, &mut look);
         }

@@ -37,7 +37,8 @@ pub struct Now {
     pub depth_dropped: u64,
     /// Pieces of GPU work that were dropped or could not be written.
     pub gpu_lost: u64,
-    /// Bytes of the run's files that were left out, since more came than could be read.
+    /// Bytes of the run's files that were left out, since more came than a look should take. Counts
+    /// and times are then estimates: what was read stands for what was not.
     pub skipped_bytes: u64,
     /// Frames that were damaged.
     pub damaged_frames: u64,

@@ -114,7 +114,7 @@ impl Paths {
     pub(super) fn close(&mut self, path: PathId, ended: Ended) {
         let node = &mut self.nodes[path as usize];
         node.window.add(ended);
-        node.closed += 1;
+        node.closed += ended.weight;
         node.last_ns = Some(ended.duration_ns);
     }
 

@@ -27,6 +27,9 @@ pub(super) struct Followed {
     pub(super) lost: [Counts; Loss::COUNT],
     pub(super) depth_dropped: u64,
     pub(super) clock: Clock,
+    /// How many scopes and marks each of those just read stands for, and the same of GPU work.
+    pub(super) weight: u64,
+    gpu_weight: u64,
     catalog: Growing,
     spool: Numbered,
     gpu: Numbered,
@@ -65,6 +68,8 @@ impl Followed {
             lost: Default::default(),
             depth_dropped: 0,
             clock: Clock::default(),
+            weight: 1,
+            gpu_weight: 1,
             catalog: Growing::new(folder.join(CATALOG)),
             spool: Numbered::new(folder, SPOOL),
             gpu: Numbered::new(folder, GPU),
@@ -79,14 +84,19 @@ impl Followed {
 
     /// Reads what is new, and which scopes are open: the arena first, so that what leaves it
     /// meanwhile is in the files.
-    pub(super) fn look(&mut self) -> (Taken, Vec<Span>) {
+    pub(super) fn look(&mut self, most_records: u64) -> (Taken, Vec<Span>) {
         if self.info.pid == 0 {
             self.info = json(&self.folder.join("process.json")).unwrap_or_default();
         }
         let (owner, open) = self.look_at_arena();
         let mut taken = self.catalog.read(u64::MAX, &mut self.heard);
-        taken.join(self.spool.read(&mut self.heard));
-        taken.join(self.gpu.read(&mut self.heard));
+        let spool = self.spool.read(most_records, &mut self.heard);
+        self.spool.learn(spool, (self.heard.spans.len() + self.heard.marks.len()) as u64);
+        let gpu = self.gpu.read(most_records, &mut self.heard);
+        self.gpu.learn(gpu, self.heard.work.len() as u64);
+        (self.weight, self.gpu_weight) = (spool.weight(), gpu.weight());
+        taken.join(spool);
+        taken.join(gpu);
         self.name_what_is_open(&open);
         self.settle(owner);
         if self.is_over() {
@@ -152,7 +162,7 @@ impl Followed {
     /// A closed scope in the host's time.
     pub(super) fn ended(&self, span: &Span) -> Ended {
         let index = (span.flags & hodo_format::record::flag::HAS_INDEX != 0).then_some(span.index);
-        Ended { index, ..self.took(span.start, span.end, 0) }
+        Ended { index, weight: self.weight, ..self.took(span.start, span.end, 0) }
     }
 
     /// A piece of GPU work in the host's time; none for what has no times.
@@ -161,12 +171,14 @@ impl Followed {
             Detail::Copy { bytes, .. } | Detail::Set { bytes, .. } => bytes,
             _ => 0,
         };
-        (work.end > work.start && work.start > 0).then(|| self.took(work.start, work.end, bytes))
+        let took = || self.took(work.start, work.end, bytes);
+        let is_timed = work.end > work.start && work.start > 0;
+        is_timed.then(|| Ended { weight: self.gpu_weight, ..took() })
     }
 
     fn took(&self, start: u64, end: u64, bytes: u64) -> Ended {
         let duration_ns = self.clock.duration_ns(end.saturating_sub(start));
-        Ended { end_ns: self.moment_ns(end), duration_ns, index: None, bytes }
+        Ended { end_ns: self.moment_ns(end), duration_ns, index: None, bytes, weight: 1 }
     }
 }
 

@@ -50,7 +50,7 @@ impl Resolver {
         let open = still_open(open, &closed);
         let waited = std::mem::take(&mut self.waiting);
         let parents = parents(&waited, &closed, &open);
-        let mut walk = Walk { resolver: self, parents: &parents, names, root, paths };
+        let mut walk = Walk { resolver: self, parents: &parents, names, root, paths, last: None };
         let mut placed = Vec::with_capacity(waited.len() + closed.len());
         for (span, patient) in
             waited.into_iter().map(|s| (s, false)).chain(closed.into_iter().map(|s| (s, !is_last)))
@@ -116,12 +116,18 @@ struct Walk<'a> {
     names: &'a Names,
     root: PathId,
     paths: &'a mut Paths,
+    /// The last parent's path: siblings come one after another.
+    last: Option<(SpanId, PathId)>,
 }
 
 impl Walk<'_> {
     /// The path of a scope; none for one that may be placed at the next look.
     fn path(&mut self, span: &Span, patient: bool) -> Option<PathId> {
-        let parent = self.of_parent(span.parent, patient)?;
+        let parent = match self.last {
+            Some((id, path)) if id == span.parent => path,
+            _ => self.of_parent(span.parent, patient)?,
+        };
+        self.last = Some((span.parent, parent));
         let name = self.resolver.name(span.name, self.names, self.paths);
         let path = self.paths.child(parent, name);
         if self.parents.contains_key(&span.id) {

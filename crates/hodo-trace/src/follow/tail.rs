@@ -8,8 +8,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Of a file that is there before the first look, only the end is read.
-const FIRST_BYTES: u64 = 4 << 20;
-/// Most bytes of one file that a look takes; what lies before them is skipped and counted.
+const FIRST_BYTES: u64 = 512 << 10;
+/// A look takes at least so many bytes where there are as many: a few frames.
+const LEAST_BYTES: u64 = 256 << 10;
+/// And at most so many of one file, whatever is in them.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// What a look at files gave.
@@ -24,6 +26,14 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    /// How many records each that was read stands for, where some were left out.
+    pub(super) fn weight(&self) -> u64 {
+        match self.bytes {
+            0 => 1,
+            bytes => (self.skipped + bytes / 2) / bytes + 1,
+        }
+    }
+
     pub(super) fn join(&mut self, other: Taken) {
         self.bytes += other.bytes;
         self.skipped += other.skipped;
@@ -88,16 +98,29 @@ pub(super) struct Numbered {
     /// Files up to this number are done with.
     done: u64,
     looked: bool,
+    /// Records that a byte holds, as far as is known: from a hundredth to more than one.
+    density: f64,
 }
 
 impl Numbered {
     pub(super) fn new(folder: &Path, prefix: &'static str) -> Numbered {
         let folder = folder.to_owned();
-        Numbered { folder, prefix, files: BTreeMap::new(), done: 0, looked: false }
+        Numbered { folder, prefix, files: BTreeMap::new(), done: 0, looked: false, density: 1.0 }
     }
 
-    /// Reads what is new in any of them.
-    pub(super) fn read(&mut self, sink: &mut impl FrameSink) -> Taken {
+    /// Says how many records came of what was taken.
+    pub(super) fn learn(&mut self, taken: Taken, records: u64) {
+        if taken.bytes > 0 {
+            let density = records as f64 / taken.bytes as f64;
+            // A denser part is believed at once, a thinner one slowly: a look never takes long.
+            self.density = density.max(0.5 * (self.density + density)).max(1e-3);
+        }
+    }
+
+    /// Reads what is new in any of them, about `most_records` of the newest at most.
+    pub(super) fn read(&mut self, most_records: u64, sink: &mut impl FrameSink) -> Taken {
+        let fitting = (most_records as f64 / self.density) as u64;
+        let most_bytes = fitting.clamp(LEAST_BYTES, MOST_BYTES);
         let first = !std::mem::replace(&mut self.looked, true);
         let mut there = numbered(&self.folder, self.prefix);
         if first {
@@ -111,7 +134,7 @@ impl Numbered {
         }
         let mut taken = Taken::default();
         for file in self.files.values_mut() {
-            let mut of_file = file.read(if first { FIRST_BYTES } else { MOST_BYTES }, sink);
+            let mut of_file = file.read(if first { FIRST_BYTES } else { most_bytes }, sink);
             of_file.skipped = if first { 0 } else { of_file.skipped };
             taken.join(of_file);
         }

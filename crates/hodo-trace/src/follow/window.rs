@@ -38,6 +38,8 @@ pub(super) struct Ended {
     pub(super) duration_ns: u64,
     pub(super) index: Option<i64>,
     pub(super) bytes: u64,
+    /// How many such things it stands for.
+    pub(super) weight: u64,
 }
 
 impl Window {
@@ -67,12 +69,12 @@ impl Window {
 impl Lately {
     fn add(&mut self, ended: Ended) {
         self.join(&Lately {
-            count: 1,
-            total_ns: ended.duration_ns,
+            count: ended.weight,
+            total_ns: ended.duration_ns.saturating_mul(ended.weight),
             max_ns: ended.duration_ns,
             max_index: ended.index,
             max_end_ns: ended.end_ns,
-            bytes: ended.bytes,
+            bytes: ended.bytes.saturating_mul(ended.weight),
         });
     }
 
@@ -97,7 +99,8 @@ mod tests {
     use super::*;
 
     fn ended(second: u64, duration_ns: u64) -> Ended {
-        Ended { end_ns: second * SECOND + 5, duration_ns, index: Some(second as i64), bytes: 1 }
+        let index = Some(second as i64);
+        Ended { end_ns: second * SECOND + 5, duration_ns, index, bytes: 1, weight: 1 }
     }
 
     #[test]

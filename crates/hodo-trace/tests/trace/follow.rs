@@ -220,6 +220,40 @@ fn files_that_follow_one_another_are_read_each_once() {
     });
 }
 
+/// More than a look takes: what is read stands for what is not.
+#[test]
+fn a_flood_is_estimated_from_its_newest_part() {
+    const SCOPES: u64 = 400_000;
+    let begin = now_ns() - SECOND;
+    let run = TestRun::new();
+    let mut r = records(begin);
+    let folder = run.json(&r);
+    ["few", "many"].iter().for_each(|name| _ = r.name(name));
+    ArenaFile::new(&r).write(&folder);
+    let first: Vec<_> = r.all().collect();
+    r.spool(&folder, &first, false);
+    locked(&folder.join("arena"), || {
+        let mut follow = Follow::new(run.path()).expect("a run");
+        assert_eq!(follow.look().closed, 0);
+        let mut random = 1u64;
+        for n in 0..SCOPES {
+            // Lengths that do not compress to nothing.
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let (name, at) = (if n % 4 == 0 { "few" } else { "many" }, begin + n * 1000);
+            r.scope(1, SpanId::NONE, name, at, at + (random >> 40));
+        }
+        let all: Vec<_> = r.all().collect();
+        r.spool(&folder, &all, false);
+        let look = follow.look();
+        assert!(look.skipped_bytes > 0 && look.closed < SCOPES / 2, "{look:?}");
+        let now = follow.now();
+        let (few, many) = (scope(&now, "few").closed, scope(&now, "many").closed);
+        let off = (few + many).abs_diff(SCOPES) as f64 / SCOPES as f64;
+        assert!(off < 0.2 && few * 3 < many * 2, "{few} and {many} of {SCOPES}");
+        assert_eq!(now.skipped_bytes, look.skipped_bytes);
+    });
+}
+
 #[test]
 fn processes_of_other_hosts_are_counted_and_left_alone() {
     let run = TestRun::new();

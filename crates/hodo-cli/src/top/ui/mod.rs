@@ -44,7 +44,8 @@ pub fn draw(model: &Model, view: &mut View, colour: bool, area: Rect, buffer: &m
     canvas.line_in(area, 0, &title(model, view), Modifier::empty());
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(2), ..area };
     canvas.line(area, area.height.saturating_sub(1), &footer(view, area.width.into()));
-    let machine = machine_lines(model, area.width.into(), area.height >= HIGH);
+    let mut machine = machine_lines(model, area.width.into(), area.height >= HIGH);
+    machine.extend(absent_lines(model, area.width.into(), false));
     let room = usize::from(body.height);
     let of_run = if model.run.is_some() { LEAST_OF_RUN } else { 2 };
     let height = machine.len().min(room.saturating_sub(of_run).max(room / 3));
@@ -66,9 +67,16 @@ fn machine_lines(model: &Model, width: usize, cores: bool) -> Vec<Line> {
     } else {
         lines.extend(host::lines(model, width, cores));
     }
-    let absent = model.absent.iter().map(|words| vec![(DIM, text::safe(words))]);
-    lines.extend(absent);
     lines
+}
+
+/// What cannot be read; a frame has a line for each, a page all its words.
+fn absent_lines(model: &Model, width: usize, whole: bool) -> Vec<Line> {
+    let of = |words: &String| match whole {
+        true => text::wrap(&text::safe(words), width),
+        false => vec![text::fit(&text::safe(words), width)],
+    };
+    model.absent.iter().flat_map(of).map(|words| vec![(DIM, words)]).collect()
 }
 
 fn title(model: &Model, view: &View) -> Line {
@@ -222,6 +230,7 @@ fn rate(bytes: f64) -> String {
 pub fn page(model: &Model, width: usize) -> String {
     let mut lines = vec![title(model, &View::default())];
     lines.extend(machine_lines(model, width, true));
+    lines.extend(absent_lines(model, width, true));
     match &model.run {
         None => {
             lines.extend(text::wrap(&model.no_run, width).into_iter().map(|w| vec![(PLAIN, w)]))

@@ -68,8 +68,12 @@ fn losses(run: &Now) -> (anstyle::Style, String) {
         }
     }
     if run.skipped_bytes > 0 {
-        let bytes = number::bytes(run.skipped_bytes);
-        parts.push(format!("{bytes} not looked at, too much at once"));
+        // Nothing is lost by it: the files have it.
+        let words = "too much to look at all of it, so counts are estimates";
+        if parts.is_empty() {
+            return (DIM, format!("nothing lost; {words}"));
+        }
+        parts.push(words.to_owned());
     }
     match parts.is_empty() {
         true => (DIM, "nothing lost".to_owned()),
