@@ -75,6 +75,14 @@ class Gpu:
             opened.flow, self.ended[flow] = flow, opened
 
 
+def of_process(tracks, uuid):
+    """Whether a track stands under a process or a thread."""
+    track = tracks[uuid]
+    while track.parent_uuid and not (track.HasField("process") or track.HasField("thread")):
+        track = tracks[track.parent_uuid]
+    return track.HasField("process") or track.HasField("thread")
+
+
 def read(path):
     """The tracks, slices, counter values and instants of a trace, and its GPU work."""
     trace = Trace()
@@ -121,7 +129,9 @@ def read(path):
                 refuse("a slice ends that did not begin")
             stack.pop().end = packet.timestamp
         elif event.type == TrackEvent.TYPE_COUNTER:
-            counters[tracks[event.track_uuid].name] += 1
+            # Those of a process are marks; those of a machine are its readings.
+            if of_process(tracks, event.track_uuid):
+                counters[tracks[event.track_uuid].name] += 1
         elif event.type == TrackEvent.TYPE_INSTANT and event.flow_ids:
             (flow,) = event.flow_ids
             if not tracks[event.track_uuid].HasField("thread"):

@@ -70,9 +70,19 @@ fn traces(folder: &Path) {
     std::fs::write(folder.join(".cirron/spool/1-b.json"), spool).unwrap();
 }
 
+/// Ends the monitor that an example leaves in the background, also when the test fails before.
+struct Monitors<'a>(&'a Path);
+
+impl Drop for Monitors<'_> {
+    fn drop(&mut self) {
+        let _ = hodo(&self.0.join(".hodo"), &["monitor", "--stop"]).output();
+    }
+}
+
 #[test]
 fn every_example_runs() {
     let dir = made::Folder::new();
+    let _monitors = Monitors(dir.path());
     stand_ins(dir.path());
     traces(dir.path());
     let run = made::write(&dir.path().join(".hodo"), ID, &[&samples::training(100)]);

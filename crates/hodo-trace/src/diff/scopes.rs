@@ -158,7 +158,7 @@ fn paths<'a>(base: &[&'a RunProfile], head: &[&'a RunProfile]) -> Vec<&'a [Strin
         if known.insert(path) {
             let parent = &path[..path.len() - 1];
             let is_inside = |other: &&[String]| !parent.is_empty() && other.starts_with(parent);
-            let after = order.iter().rposition(|other| is_inside(other));
+            let after = order.iter().rposition(is_inside);
             order.insert(after.map_or(order.len(), |at| at + 1), path);
         }
     }
