@@ -178,6 +178,36 @@ def test_marks_with_their_attributes(training: Path) -> None:
     assert [args["attributes"] for args in shown] == [{"rows": i} for i in range(5)] * 2
 
 
+@pytest.mark.parametrize("format", ["df", "polars", "arrow"])
+def test_readings_of_the_machine(tmp_path: Path, format: str) -> None:
+    pytest.importorskip({"df": "pandas", "polars": "polars", "arrow": "pyarrow"}[format])
+    program = """
+        import hodo, time
+
+        hodo.init(app="sampled")
+        with hodo.scope("wait"):
+            time.sleep(1.5)
+        hodo.shutdown()
+    """
+    runs.run(tmp_path, program, HODO_TELEMETRY="50ms")
+    trace = hodo.trace(dir=tmp_path)
+    table = trace.readings("memory.*", format=format)
+    columns = table.column_names if format == "arrow" else list(table.columns)
+    assert columns == ["time_ns", "host", "source", "metric", "unit", "value"]
+    rows = table.to_pylist() if format == "arrow" else table.to_dicts() if format == "polars" else table.to_dict("records")
+    used = [row for row in rows if (row["source"], row["metric"]) == ("host", "memory.used")]
+    assert len(used) > 5 and all(row["unit"] == "By" and row["value"] > 0 for row in used)
+    document = trace.dict()
+    (machine,) = document["machines"]
+    start, end = document["start_ns"], document["start_ns"] + document["wall_ns"]
+    assert all(start <= row["time_ns"] <= end + 1_000_000_000 for row in used)
+    (series,) = [s for s in machine["series"] if (s["source"], s["metric"]) == ("host", "memory.used")]
+    assert series["min"] <= series["mean"] <= series["max"]
+    assert series["covered"] > 0.5, series
+    assert len(trace.readings(format=format)) > len(rows)
+    assert len(trace.readings("no such series", format=format)) == 0
+
+
 def test_the_tree_prints(training: Path) -> None:
     shown = str(hodo.trace(dir=training))
     assert repr(hodo.trace(dir=training)) == shown

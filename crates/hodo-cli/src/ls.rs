@@ -81,7 +81,10 @@ fn id(run: &RunSummary) -> String {
 }
 
 fn state(run: &RunSummary) -> Cell {
-    let (style, words) = state::words(run.state, run.open);
+    let (style, words) = match (run.processes, run.machines) {
+        (0, 1..) => state::of_readings(run.sampling),
+        _ => state::words(run.state, run.open),
+    };
     let cell = Cell::new(style, words);
     if run.uncalibrated == 0 { cell } else { cell.and(HOT, format!(", {NOT_CALIBRATED}")) }
 }
@@ -92,7 +95,8 @@ fn document(dir: &Path, runs: &[RunSummary]) -> Value {
         .map(|r| {
             json!({
                 "id": id(r), "folder": r.folder.display().to_string(), "info": r.info,
-                "bytes": r.bytes, "processes": r.processes, "state": r.state, "open": r.open,
+                "bytes": r.bytes, "processes": r.processes, "machines": r.machines,
+                "sampling": r.sampling, "state": r.state, "open": r.open,
                 "start_ns": r.start_ns, "wall_ns": r.wall_ns, "spans": r.spans,
                 "lost_records": r.lost, "uncalibrated_processes": r.uncalibrated,
             })

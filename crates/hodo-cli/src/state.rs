@@ -26,6 +26,14 @@ pub fn words(state: Option<ProcessState>, open: u64) -> (Style, String) {
     }
 }
 
+/// The state of a run that has readings of machines and no process; `sampling` while they are taken.
+pub fn of_readings(sampling: bool) -> (Style, String) {
+    match sampling {
+        true => (WARM, "sampling".to_owned()),
+        false => (PLAIN, "readings only".to_owned()),
+    }
+}
+
 /// Which processes have no times and why, as a sentence; none when all have.
 pub fn not_calibrated<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<String> {
     let pids: Vec<String> = processes.map(|p| p.info.pid.to_string()).collect();

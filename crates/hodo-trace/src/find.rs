@@ -1,4 +1,4 @@
-use crate::machine::machine_folders;
+use crate::machine::{is_sampled, machine_folders};
 use crate::model::{Extent, most_telling};
 use crate::read::{self, Brief, is_run};
 use crate::{ProcessState, Run, RunInfo, TraceError};
@@ -15,6 +15,10 @@ pub struct RunSummary {
     pub bytes: u64,
     /// Process folders.
     pub processes: usize,
+    /// Machines with readings of its own.
+    pub machines: usize,
+    /// Whether one of them is being sampled.
+    pub sampling: bool,
     /// See [`Run::state`].
     pub state: Option<ProcessState>,
     /// Processes in that state.
@@ -96,7 +100,8 @@ fn summary(folder: &Path) -> RunSummary {
     let info = read::run_info(folder);
     let processes = read::process_folders(folder);
     let sizes: Vec<u64> = processes.iter().map(|p| bytes(p)).collect();
-    let sampled: u64 = machine_folders(folder).iter().map(|machine| bytes(machine)).sum();
+    let machines = machine_folders(folder);
+    let sampled: u64 = machines.iter().map(|machine| bytes(machine)).sum();
     let briefs: Vec<Brief> =
         processes.iter().zip(&sizes).map(|(folder, bytes)| read::brief(folder, *bytes)).collect();
     let state = most_telling(briefs.iter().map(|b| b.state));
@@ -107,6 +112,8 @@ fn summary(folder: &Path) -> RunSummary {
         info,
         bytes: sizes.iter().sum::<u64>() + sampled,
         processes: processes.len(),
+        machines: machines.len(),
+        sampling: machines.iter().any(|machine| is_sampled(machine)),
         state,
         in_state: briefs.iter().filter(|b| Some(b.state) == state).count(),
         open: ended.map(|b| b.open).sum(),

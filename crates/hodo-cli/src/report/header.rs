@@ -105,6 +105,10 @@ pub fn ranges(ranks: &[u32]) -> String {
 /// The state that says most, with how many processes are in it if not all are.
 fn state(run: &Run) -> String {
     let processes = &run.processes;
+    if processes.is_empty() && !run.machines.is_empty() {
+        let (style, words) = state::of_readings(run.machines.iter().any(|machine| machine.live));
+        return style::paint(style, &words);
+    }
     let telling = run.state();
     let count = processes.iter().filter(|p| Some(p.state) == telling).count();
     let ended = processes.iter().filter(|p| p.state == ProcessState::Ended);

@@ -171,7 +171,9 @@ fn a_sidecars_run_is_shown_and_exported() {
     assert!(text.contains("gpu.power") && text.contains("100%"), "{text}");
     let trace = json(&dir, &["export", "--to", "chrome"]);
     assert!(trace["traceEvents"].as_array().unwrap().len() > 300);
-    assert!(stdout(dir.path(), &["report"]).contains("Machine"));
+    let report = stdout(dir.path(), &["report"]);
+    assert!(report.contains("readings only") && report.contains("Machine"), "{report}");
+    assert!(stdout(dir.path(), &["ls"]).contains("readings only"));
 }
 
 #[test]

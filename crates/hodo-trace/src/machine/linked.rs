@@ -4,6 +4,7 @@ use super::read::{Window, read};
 use super::{Machine, machine_folders};
 use crate::read::run_info;
 use crate::{Process, Run, RunInfo};
+use hodo_format::machine::Source;
 use std::path::{Path, PathBuf};
 
 /// The application's name in the runs that `hodo monitor` makes.
@@ -24,6 +25,8 @@ pub(super) fn machines(run: &Run) -> Vec<Machine> {
         for folder in machine_folders(&sidecar) {
             let mut machine = read(&folder, Some(window.clone()), &run.processes);
             let is_wanted = lonely.iter().any(|p| machine.boot.distance(p).is_some());
+            // Its processes are those of the sidecar's run.
+            machine.series.retain(|series| series.source != Source::Processes);
             if is_wanted && machine.extent().is_some() {
                 machine.linked = Some(info.id.clone());
                 found.push(machine);

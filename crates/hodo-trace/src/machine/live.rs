@@ -1,11 +1,17 @@
 //! Whether a host is being sampled.
 
+use hodo_format::machine::LOCK_FILE;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+/// Whether the host of a folder is being sampled for its run.
+pub(crate) fn is_sampled(folder: &Path) -> bool {
+    is_locked(&folder.join(LOCK_FILE))
+}
+
 /// Whether anyone holds the lock at `path`. Asking for it would be in the way of a sampler that
 /// wants it, so the kernel's list is looked at.
-pub(super) fn is_locked(path: &Path) -> bool {
+fn is_locked(path: &Path) -> bool {
     let Ok(file) = std::fs::metadata(path) else { return false };
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     locks.lines().any(|line| is_of(line, file.ino()))

@@ -14,7 +14,7 @@ use crate::read::{SpoolReader, numbered_files};
 use crate::{Damage, Process};
 use collect::Collector;
 use held::Held;
-use hodo_format::machine::{FILE_PREFIX, FOLDER_PREFIX, LIVE_FILE, LOCK_FILE};
+use hodo_format::machine::{FILE_PREFIX, FOLDER_PREFIX, LIVE_FILE};
 use std::path::{Path, PathBuf};
 
 /// The folders of hosts in a run, in order of their names.
@@ -59,7 +59,7 @@ pub(super) fn read(folder: &Path, window: Option<Window>, processes: &[Process])
         state,
         series: columns::series(columns, &blocks, offset_ns),
         linked: None,
-        live: live::is_locked(&folder.join(LOCK_FILE)),
+        live: live::is_sampled(folder),
         damage,
         boot,
         offset_ns,

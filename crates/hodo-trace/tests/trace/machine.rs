@@ -269,10 +269,11 @@ fn beside(app: &str, booted_ns: u64) -> (tempfile::TempDir, Run) {
     std::fs::write(sidecar.join("run.json"), json).expect("run.json");
     let mut box_ = Sampled::new(&sidecar);
     box_.booted_ns = booted_ns;
-    let power = box_.add(gpu(), &metric::GPU_POWER);
+    let ids =
+        [box_.add(gpu(), &metric::GPU_POWER), box_.add(Source::Processes, &metric::PROCESS_COUNT)];
     let rows: Vec<(u64, &[Option<f64>])> =
-        [1, 5, 9, 10_000].iter().map(|s| (s * SECOND, [Some(7.0)].as_slice())).collect();
-    box_.write(1, 7, &[box_.rows(&[power], &rows)]);
+        [1, 5, 9, 10_000].iter().map(|s| (s * SECOND, [Some(7.0); 2].as_slice())).collect();
+    box_.write(1, 7, &[box_.rows(&ids, &rows)]);
     let run = Run::open(&folder, &ReadOptions::default()).expect("a run");
     (store, run)
 }
@@ -282,6 +283,8 @@ fn a_sidecars_run_is_linked() {
     let (_store, run) = beside("hodo monitor", 1000 * SECOND);
     let machine = only(&run);
     assert_eq!(machine.linked.as_deref(), Some("side-1"));
+    let sources: Vec<&Source> = machine.series.iter().map(|series| &series.source).collect();
+    assert_eq!(sources, [&gpu()], "the sidecar's run has other processes");
     // What the sidecar read long after the run is left out.
     assert_eq!(machine.extent(), Some((seconds(1.0), seconds(9.0))));
     let (_store, other) = beside("another program", 1000 * SECOND);
