@@ -102,10 +102,9 @@ pub fn rounds(rows: &mut [Row], floor: fn(u64), plan: Plan) -> Vec<Figures> {
     let mut figures: Vec<Figures> = rows.iter().map(empty).collect();
     for round in 0..plan.warmup + plan.rounds {
         let mut before = timed(floor, plan.cycles);
-        for turn in 0..rows.len() {
-            // Every row follows another one in the next round, so that none always inherits the
-            // caches of the heaviest.
-            let at = (turn * stride(rows.len()) + round) % rows.len();
+        // Every row follows another one in the next round, so that none always inherits the caches of
+        // the heaviest, or always comes after the one that sleeps longest.
+        for at in shuffled(rows.len(), round as u64) {
             let row = &mut rows[at];
             let took = (row.burst)(plan.cycles);
             let after = timed(floor, plan.cycles);
@@ -128,9 +127,21 @@ fn empty(row: &Row) -> Figures {
     Figures { name: row.name, keeps: row.keeps, ns: vec![], ratio: vec![], lost: 0 }
 }
 
-/// A step that visits all of `len` rows in an order other than their own.
-fn stride(len: usize) -> usize {
-    let coprime =
-        |step: &usize| (2..=*step).all(|d| !len.is_multiple_of(d) || !step.is_multiple_of(d));
-    (len / 2 + 1..len).find(coprime).unwrap_or(1)
+/// All of `0..len` in an order of that round's own, the same in every run of the program.
+fn shuffled(len: usize, round: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..len).collect();
+    let mut random = round;
+    for last in (1..len).rev() {
+        random = split_mix(random);
+        order.swap(last, (random % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+/// The next of a series of numbers that look random (splitmix64).
+fn split_mix(seed: u64) -> u64 {
+    let mut word = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
