@@ -274,6 +274,15 @@ mod tests {
     }
 
     #[test]
+    fn an_edge_right_after_a_round_is_no_round() {
+        let mut sampler = sampler(1000);
+        sampler.round(&|| 0);
+        sampler.round_between(&|| 600_000);
+        assert_eq!(sampler.rows().count(), 0);
+        assert_eq!(of(&sampler, &metric::CPU_TIME), Some(1.0));
+    }
+
+    #[test]
     fn what_sampling_costs_is_a_series() {
         let mut sampler = sampler(1000);
         sampler.round(&|| 0);
