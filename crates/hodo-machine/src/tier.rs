@@ -36,7 +36,7 @@ impl Tier {
 
     /// The same where something begins or ends: what energy was used until then is worth a reading
     /// that comes early. Counters move in steps, so two readings at nearly one moment would show a
-    /// step as hours of work.
+    /// step as a burst of work.
     pub(crate) fn at_least_at_an_edge(self) -> Duration {
         match self {
             Tier::Fast => MIN_INTERVAL,
