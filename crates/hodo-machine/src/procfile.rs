@@ -65,6 +65,8 @@ impl ProcFile {
                 self.bytes.resize(2 * len, 0);
             }
             match file.read_at(&mut self.bytes[len..], len as u64) {
+                // What a container's set-up puts over a file to hide it.
+                Ok(0) if len == 0 => return Err(Error::new(ErrorKind::InvalidData, "it is empty")),
                 Ok(0) => return Ok(len),
                 Ok(more) => len += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -112,6 +114,13 @@ mod tests {
         assert_eq!(file.read().unwrap().len(), 30_000);
         std::fs::write(&path, "cpu 2\n").unwrap();
         assert_eq!(file.read().unwrap(), "cpu 2\n");
+    }
+
+    #[test]
+    fn a_file_that_is_hidden_by_an_empty_one_says_so() {
+        let mut file = ProcFile::new("/dev/null");
+        assert_eq!(file.read(), None);
+        assert_eq!(file.absent("cpu", "").unwrap().why, "/dev/null: it is empty");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What a monitor says while it works.
 
 use super::target::Target;
+use crate::absent;
 use crate::output;
 use crate::term::{number, text};
-use hodo_machine::{Standing, Status};
+use hodo_machine::{Absent, Standing, Status};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ pub struct Teller {
     said: Option<Instant>,
     standing: Standing,
     absent: Vec<String>,
+    trouble: String,
 }
 
 impl Teller {
@@ -39,6 +41,7 @@ impl Teller {
             said: None,
             standing: Standing::Starting,
             absent: Vec::new(),
+            trouble: String::new(),
         };
         let run = text::safe(&target.run.display().to_string());
         // Nobody may be there to read it.
@@ -61,6 +64,7 @@ impl Teller {
     /// Says what changed, and now and then how it goes.
     pub fn look(&mut self, status: &Status) {
         self.tell_absent(status);
+        self.tell_trouble(&status.kept.trouble);
         if status.standing != self.standing {
             self.tell_standing(&status.standing);
             self.standing = status.standing.clone();
@@ -73,14 +77,25 @@ impl Teller {
     }
 
     fn tell_absent(&mut self, status: &Status) {
-        for absent in &status.absent {
-            let fix =
-                if absent.fix.is_empty() { String::new() } else { format!("; {}", absent.fix) };
-            let words = format!("without {}: {}{fix}", absent.part, absent.why);
-            if !self.absent.contains(&words) {
-                self.say(&words);
-                self.absent.push(words);
-            }
+        let key = |absent: &Absent| format!("{}: {}", absent.part, absent.why);
+        let new: Vec<&Absent> =
+            status.absent.iter().filter(|one| !self.absent.contains(&key(one))).collect();
+        for words in absent::lines(new.iter().copied()) {
+            self.say(&format!("without {words}"));
+        }
+        self.absent.extend(new.into_iter().map(key));
+    }
+
+    /// A full disk is said also to those who want quiet, and that it is one no more.
+    fn tell_trouble(&mut self, trouble: &str) {
+        if trouble != self.trouble {
+            output::note(&match trouble {
+                "" => "hodo monitor: writes again what has waited".to_owned(),
+                why => {
+                    format!("hodo monitor: {why}; readings wait in memory, and it is tried again")
+                }
+            });
+            trouble.clone_into(&mut self.trouble);
         }
     }
 

@@ -199,7 +199,7 @@ fn absent(view: &View<'_>, machine: &Machine) -> String {
 }
 
 /// A part with the names of GPUs in place of their UUIDs.
-fn named(machine: &Machine, part: String) -> String {
+pub fn named(machine: &Machine, part: String) -> String {
     machine.gpus().into_iter().fold(part, |part, uuid| {
         let source = Source::Gpu(uuid.to_owned());
         part.replace(&source.to_string(), &machine.source_name(&source))

@@ -11,11 +11,13 @@ mod view;
 pub use live::gpu_names;
 pub use model::GpuName;
 
+use crate::absent;
 use crate::args::{TopArgs, When};
 use crate::output::{self, Failure, Outcome};
 use crate::run::die_by;
 use crate::runs;
 use crate::term::style;
+use hodo_machine::Absent;
 use hodo_trace::Run;
 use live::{Found, Gatherer, Gathering, Wanted};
 use model::Model;
@@ -123,10 +125,9 @@ fn no_run(args: &TopArgs, dir: &Path) -> String {
     )
 }
 
-/// What cannot be read, in one line.
-fn absent_words(part: &str, why: &str, fix: &str) -> String {
-    let fix = if fix.is_empty() { String::new() } else { format!("; {fix}") };
-    format!("no {part}: {why}{fix}")
+/// What cannot be read, a line for each reason.
+fn absent_words(absent: &[Absent]) -> Vec<String> {
+    absent::lines(absent.iter()).iter().map(|words| format!("no {words}")).collect()
 }
 
 fn wall_ns() -> i64 {
@@ -163,8 +164,7 @@ fn apply(found: Found, model: &mut Model) {
         model.host = name.trim().to_owned();
     }
     model.gpus = found.gpus;
-    let words = |a: &hodo_machine::Absent| absent_words(&a.part, &a.why, &a.fix);
-    model.absent = found.absent.iter().map(words).collect();
+    model.absent = absent_words(&found.absent);
     (model.run, model.runs) = (found.run, found.runs);
 }
 

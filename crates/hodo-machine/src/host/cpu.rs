@@ -103,7 +103,9 @@ impl Reader for Cores {
             table.set(slot, seconds(times.worked));
             online += 1;
         }
-        table.put(Source::Host, &metric::CPU_CORES, f64::from(online));
+        if online > 0 {
+            table.put(Source::Host, &metric::CPU_CORES, f64::from(online));
+        }
     }
 }
 

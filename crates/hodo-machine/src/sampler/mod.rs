@@ -113,9 +113,12 @@ impl Sampler {
         let mut spared = None;
         for group in groups {
             let read = group.read(clock(), between, series, |table| {
+                let round = table.slot(Source::Sampler, &metric::SAMPLER_ROUND);
+                if cost.rounds > 0 {
+                    table.set(round, cost.last_round_ns as f64 / 1e9);
+                }
                 let mut put = |metric, value| table.put(Source::Sampler, metric, value);
                 put(&metric::SAMPLER_CPU_TIME, cost.cpu_ns as f64 / 1e9);
-                put(&metric::SAMPLER_ROUND, cost.last_round_ns as f64 / 1e9);
                 put(&metric::SAMPLER_LATE, cost.late as f64);
             });
             spared = read.map(|more| more + spared.unwrap_or(0)).or(spared);
@@ -271,8 +274,19 @@ mod tests {
     }
 
     #[test]
+    fn an_edge_right_after_a_round_is_no_round() {
+        let mut sampler = sampler(1000);
+        sampler.round(&|| 0);
+        sampler.round_between(&|| 600_000);
+        assert_eq!(sampler.rows().count(), 0);
+        assert_eq!(of(&sampler, &metric::CPU_TIME), Some(1.0));
+    }
+
+    #[test]
     fn what_sampling_costs_is_a_series() {
         let mut sampler = sampler(1000);
+        sampler.round(&|| 0);
+        assert_eq!(of(&sampler, &metric::SAMPLER_ROUND), None, "no round has ended yet");
         run(&mut sampler, 3000);
         assert!(of(&sampler, &metric::SAMPLER_CPU_TIME).unwrap() > 0.0);
         assert_eq!(of(&sampler, &metric::SAMPLER_LATE), Some(0.0));

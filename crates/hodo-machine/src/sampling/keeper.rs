@@ -77,6 +77,9 @@ impl Keeper {
         let interval = self.sampler.interval();
         let looks = if self.settings.scopes.is_some() { interval.min(LOOK) } else { interval };
         let reads = self.store.is_some() || self.settings.reads_while_linked;
+        // One that only reads meanwhile looks as often whether it may write.
+        let looks =
+            if self.store.is_none() { looks.min(Duration::from_nanos(TRY_NS)) } else { looks };
         match self.sampler.next_ns() {
             _ if !reads => now + TRY_NS,
             Some(next) if active => next.min(now + looks.as_nanos() as u64).max(now),

@@ -199,8 +199,8 @@ impl Store {
         let result = match self.live.is_begun() {
             true => self.live.append(row, &self.series),
             false if row.time_ns < self.retry_at => return false,
-            // It has every row that waits, this one among them.
-            false => self.begin_live(),
+            // It has every row that waits, this one among them: nothing stands in the way any more.
+            false => self.begin_live().inspect(|()| self.kept.trouble.clear()),
         };
         let well = result.is_ok();
         if let Err(error) = result {
