@@ -158,6 +158,7 @@ fn apply(found: Found, model: &mut Model) {
         model.history.add(&one.source, one.metric, one.time_ns, one.value);
     }
     model.history.at(found.at_ns);
+    model.history.forget_gone();
     model.wall_ns = wall_ns();
     if model.host.is_empty() {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -1,20 +1,60 @@
-//! Network interfaces, but for the loopback and the host's ends of containers' links.
+//! Network interfaces, but for the loopback and the host's ends of links to containers and virtual
+//! machines: they come and go with those, and the host's own interface has their bytes too.
 
 use super::{MASKED, Root};
 use crate::procfile::ProcFile;
 use crate::table::{Absent, Reader, Table};
 use hodo_format::machine::{Source, metric, part};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// Network interfaces of the host, or of the container that the sampler runs in.
 #[derive(Debug)]
 pub struct Networks {
     dev: ProcFile,
+    routes: PathBuf,
+    about: PathBuf,
+    /// Whether an interface is a link's end, looked at when it first appears.
+    is_end: HashMap<String, bool>,
 }
 
 impl Networks {
     pub fn new(root: &Root) -> Networks {
-        Networks { dev: root.proc_file("net/dev") }
+        Networks {
+            dev: root.proc_file("net/dev"),
+            routes: root.proc("net/route"),
+            about: root.sys("class/net"),
+            is_end: HashMap::new(),
+        }
     }
+}
+
+/// Interfaces of default routes: a container's own interface is a link's end too.
+fn ways_out(routes: &Path) -> HashSet<String> {
+    let text = std::fs::read_to_string(routes).unwrap_or_default();
+    let way_out = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next()?;
+        (words.next()? == "00000000").then(|| name.to_owned())
+    };
+    text.lines().filter_map(way_out).collect()
+}
+
+/// Whether an interface is the end of a link to elsewhere: no device, nothing below it as a VLAN or
+/// a bond has it, and a peer, or a bridge above it.
+fn is_end(folder: &Path, name: &str) -> bool {
+    let number = |file: &str| -> Option<u64> {
+        std::fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()
+    };
+    let has_peer = match (number("iflink"), number("ifindex")) {
+        (Some(peer), Some(own)) => peer != 0 && peer != own,
+        _ => name.starts_with("veth"),
+    };
+    let is_below =
+        |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("lower_");
+    let has_below = || std::fs::read_dir(folder).is_ok_and(|all| all.flatten().any(is_below));
+    let is_joined = || folder.join("master").exists();
+    (has_peer || is_joined()) && !folder.join("device").exists() && !has_below()
 }
 
 /// Name, bytes received and bytes sent of a line of `/proc/net/dev`.
@@ -27,16 +67,32 @@ fn line(line: &str) -> Option<(&str, u64, u64)> {
     Some((name.trim(), received, sent))
 }
 
-/// Containers come and go, and with them a link each, whose bytes the host's interface has too.
-fn is_shown(name: &str) -> bool {
-    !name.is_empty() && name != "lo" && !name.starts_with("veth")
+/// Whether a line is of an interface at all, and not of the loopback.
+fn is_real((name, ..): &(&str, u64, u64)) -> bool {
+    !name.is_empty() && *name != "lo"
+}
+
+/// Looks at those of `names` that are new, and forgets those that are gone.
+fn learn(ends: &mut HashMap<String, bool>, names: &HashSet<&str>, about: &Path, routes: &Path) {
+    ends.retain(|name, _| names.contains(name.as_str()));
+    let new: Vec<&&str> = names.iter().filter(|name| !ends.contains_key(**name)).collect();
+    if !new.is_empty() {
+        let ways_out = ways_out(routes);
+        let is_hidden = |name: &str| !ways_out.contains(name) && is_end(&about.join(name), name);
+        ends.extend(new.into_iter().map(|name| ((*name).to_owned(), is_hidden(name))));
+    }
 }
 
 impl Reader for Networks {
     fn read(&mut self, table: &mut Table) {
-        let Some(text) = self.dev.read() else { return };
-        for (name, received, sent) in text.lines().filter_map(line) {
-            if is_shown(name) {
+        let Networks { dev, routes, about, is_end } = self;
+        let Some(text) = dev.read() else { return };
+        let found: Vec<(&str, u64, u64)> = text.lines().filter_map(line).filter(is_real).collect();
+        learn(is_end, &found.iter().map(|(name, ..)| *name).collect(), about, routes);
+        // In a container that no route leads out of, ends are all there is.
+        let has_own = is_end.values().any(|is_end| !is_end);
+        for (name, received, sent) in found {
+            if !has_own || is_end.get(name) == Some(&false) {
                 let source = || Source::Network(name.into());
                 table.put(source(), &metric::NETWORK_RECEIVED, received as f64);
                 table.put(source(), &metric::NETWORK_SENT, sent as f64);
@@ -77,5 +133,69 @@ mod tests {
             ]
         );
         assert_eq!(read["network:eth0 network.sent"], 700.0);
+    }
+
+    /// `/proc/net/dev` with these interfaces.
+    fn dev(names: &[&str]) -> String {
+        names.iter().map(|name| format!("{name}: 1 0 0 0 0 0 0 0 2 0\n")).collect()
+    }
+
+    fn shown(networks: &mut Networks) -> Vec<String> {
+        let read = values(networks);
+        let received = read.keys().filter_map(|key| key.strip_suffix(" network.received"));
+        let mut names: Vec<String> =
+            received.map(|key| key.trim_start_matches("network:").to_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    const ROUTES: &str = "Iface\tDestination\tGateway\n\
+        eth0\t00000000\t0101A8C0\ncali1\t0A01A8C0\t00000000\n";
+
+    #[test]
+    fn the_hosts_ends_of_containers_links_are_not_shown() {
+        let names = ["lo", "eth0", "cali1", "lxc2", "tap3", "vlan4", "docker0", "wg0", "tunl0"];
+        let machine = Machine::new(&[
+            ("proc/net/dev", &dev(&names)),
+            ("proc/net/route", ROUTES),
+            ("sys/class/net/eth0/device/vendor", "0x15b3"),
+            ("sys/class/net/eth0/master/ifindex", "7"),
+            ("sys/class/net/vlan4/lower_eth0/ifindex", "2"),
+            ("sys/class/net/tap3/master/ifindex", "7"),
+        ]);
+        let numbers = [("eth0", 2, 2), ("cali1", 3, 2), ("lxc2", 4, 2), ("tap3", 5, 5)];
+        let more = [("vlan4", 6, 2), ("docker0", 7, 7), ("wg0", 8, 8), ("tunl0", 9, 0)];
+        for (name, index, link) in numbers.into_iter().chain(more) {
+            machine.write(&format!("sys/class/net/{name}/ifindex"), &format!("{index}\n"));
+            machine.write(&format!("sys/class/net/{name}/iflink"), &format!("{link}\n"));
+        }
+        let mut networks = Networks::new(&machine.root());
+        assert_eq!(shown(&mut networks), ["docker0", "eth0", "tunl0", "vlan4", "wg0"]);
+        // Thousands come and go, and nothing of them stays.
+        for number in 0..2000 {
+            let link = format!("cali{number}");
+            machine.write("proc/net/dev", &dev(&["eth0", &link]));
+            machine.write(&format!("sys/class/net/{link}/ifindex"), &number.to_string());
+            machine.write(&format!("sys/class/net/{link}/iflink"), "4000");
+            assert_eq!(shown(&mut networks), ["eth0"]);
+            machine.remove(&format!("sys/class/net/{link}"));
+        }
+        assert_eq!(networks.is_end.len(), 2);
+    }
+
+    #[test]
+    fn a_containers_own_end_is_shown() {
+        let machine = Machine::new(&[
+            ("proc/net/dev", &dev(&["lo", "eth0", "net1"])),
+            ("proc/net/route", ROUTES),
+            ("sys/class/net/eth0/ifindex", "3"),
+            ("sys/class/net/eth0/iflink", "912"),
+            ("sys/class/net/net1/ifindex", "4"),
+            ("sys/class/net/net1/iflink", "4"),
+        ]);
+        assert_eq!(shown(&mut Networks::new(&machine.root())), ["eth0", "net1"]);
+        machine.remove("proc/net/route");
+        machine.write("proc/net/dev", &dev(&["lo", "eth0"]));
+        assert_eq!(shown(&mut Networks::new(&machine.root())), ["eth0"], "there is no other");
     }
 }

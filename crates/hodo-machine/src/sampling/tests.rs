@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
 
-const SECOND: u64 = 1_000_000_000;
+pub(super) const SECOND: u64 = 1_000_000_000;
 
 /// Shows how often it was read.
 struct Count(u64, &'static Metric);
@@ -31,7 +31,7 @@ fn counting() -> Readers {
     vec![(Tier::Fast, count(&metric::CPU_TIME)), (Tier::Medium, count(&metric::LOAD))]
 }
 
-fn settings(run: &Path, ms: u64) -> Settings {
+pub(super) fn settings(run: &Path, ms: u64) -> Settings {
     Settings {
         run: run.into(),
         interval: Duration::from_millis(ms),
