@@ -2,10 +2,8 @@
 
 use hodo_format::arena::Anchor;
 use hodo_format::machine::{Readings, Series, frame_kind};
-use hodo_format::record::{Attr, Mark, Sink, Span};
-use hodo_format::spool::{
-    self, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameSink, Losses, ThreadInfo,
-};
+use hodo_format::record::Sink;
+use hodo_format::spool::{self, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameSink};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -43,23 +41,12 @@ impl Contents {
     }
 }
 
-impl Sink for Contents {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-}
+impl Sink for Contents {}
 
 impl FrameSink for Contents {
-    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
-        false
-    }
-    fn strings(&mut self, _: u32, _: &[&str]) {}
-    fn thread(&mut self, _: ThreadInfo) {}
     fn anchors(&mut self, anchors: &[Anchor]) {
         self.anchors.extend_from_slice(anchors);
     }
-    fn losses(&mut self, _: Losses) {}
-    fn end(&mut self, _: Losses) {}
     fn machine_state(&mut self, json: &str) {
         self.state = json.into();
     }
@@ -102,21 +89,9 @@ impl Ends {
     }
 }
 
-impl Sink for Ends {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-}
+impl Sink for Ends {}
 
 impl FrameSink for Ends {
-    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
-        false
-    }
-    fn strings(&mut self, _: u32, _: &[&str]) {}
-    fn thread(&mut self, _: ThreadInfo) {}
-    fn anchors(&mut self, _: &[Anchor]) {}
-    fn losses(&mut self, _: Losses) {}
-    fn end(&mut self, _: Losses) {}
     fn machine_state(&mut self, json: &str) {
         self.state = json.into();
     }
