@@ -8,7 +8,7 @@ mod target;
 mod told;
 
 use crate::args::MonitorArgs;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{Failure, Outcome};
 use crate::term::number;
 use background::Background;
 use hodo_machine::gpu::Visible;
@@ -17,10 +17,10 @@ use pidfile::PidFile;
 use prometheus::Endpoint;
 use signals::Signals;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use target::Target;
 pub use target::describe;
-use told::Teller;
+use told::{Teller, Voice};
 
 /// The longest time between two readings, as programs have it that read by themselves.
 const MAX_INTERVAL: Duration = Duration::from_secs(3600);
@@ -39,7 +39,10 @@ pub fn run(args: &MonitorArgs, dir: &Path) -> Outcome {
     let background = match args.daemon {
         true => match background::leave(&target.machine.join("monitor.log"))? {
             Background::Parent(told) => return background::answer(&told, &target),
-            Background::Child(child) => Some(child),
+            Background::Child(child) => {
+                target.describe()?;
+                Some(child)
+            }
         },
         false => None,
     };
@@ -132,15 +135,13 @@ fn watch(
     // Before any thread is there, so that a signal waits for the one that asks for it.
     let signals = Signals::block();
     let mut pid_file = PidFile::write(&target.machine);
-    let began = SystemTime::now();
     let sampling = std::sync::Arc::new(Sampling::start(plan.settings(&target.run)));
     let address = endpoint.as_ref().map(|endpoint| endpoint.address);
     let served = endpoint.map(|endpoint| endpoint.serve(sampling.clone(), plan.interval));
-    let mut teller = Teller::new(target, plan.interval, address, quiet);
+    let voice = Voice { is_log: background.is_some(), is_quiet: quiet };
+    let mut teller = Teller::new(target, plan.interval, address, voice);
     if let Err(error) = &pid_file {
-        output::note(&format!(
-            "hodo monitor: `hodo monitor --stop` will not find this one: {error}"
-        ));
+        voice.warn(&format!("`hodo monitor --stop` will not find this one: {error}"));
     }
     if let Some(Err(error)) = &served {
         let why = format!("cannot start the thread that answers Prometheus: {error}");
@@ -153,12 +154,10 @@ fn watch(
     loop {
         teller.look(&sampling.status());
         if let Some(file) = pid_file.as_mut().ok().filter(|file| file.is_gone())
-            && target.restore(began).is_ok()
+            && target.restore().is_ok()
             && file.renew().is_ok()
         {
-            output::note(
-                "hodo monitor: its folder was deleted: it is made anew, and readings go on",
-            );
+            voice.warn("its folder was deleted: it is made anew, and readings go on");
         }
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) || signals.wait(left.unwrap_or(LOOK).min(LOOK)) {

@@ -22,6 +22,7 @@ pub struct Target {
     pub machine: PathBuf,
     /// Whether it is a run of the monitor's own.
     pub is_own: bool,
+    began: SystemTime,
 }
 
 impl Target {
@@ -38,23 +39,23 @@ impl Target {
         let run = std::path::absolute(&run).unwrap_or(run);
         let machine = hodo_machine::folder(&run);
         std::fs::create_dir_all(&machine).map_err(|e| file_error("make", &machine, &e))?;
-        let target = Target { run, machine, is_own };
-        target.describe(SystemTime::now())?;
+        let target = Target { run, machine, is_own, began: SystemTime::now() };
+        target.describe()?;
         Ok(target)
     }
 
-    /// Says what a run of the monitor's own is.
-    fn describe(&self, began: SystemTime) -> Result<(), Failure> {
+    /// Says what a run of the monitor's own is, and that it is this process's.
+    pub fn describe(&self) -> Result<(), Failure> {
         let words: Vec<String> =
             std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-        if self.is_own { describe(&self.run, APP, &words, began) } else { Ok(()) }
+        if self.is_own { describe(&self.run, APP, &words, self.began) } else { Ok(()) }
     }
 
     /// Makes anew what a folder has lost that somebody deleted; readings go on in it.
-    pub fn restore(&self, began: SystemTime) -> Result<(), Failure> {
+    pub fn restore(&self) -> Result<(), Failure> {
         std::fs::create_dir_all(&self.machine)
             .map_err(|e| file_error("make", &self.machine, &e))?;
-        if self.run.join("run.json").exists() { Ok(()) } else { self.describe(began) }
+        if self.run.join("run.json").exists() { Ok(()) } else { self.describe() }
     }
 }
 

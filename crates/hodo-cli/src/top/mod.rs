@@ -76,7 +76,7 @@ impl Source {
         if !(args.speed.is_finite() && args.speed > 0.0) {
             return Err(Failure::Usage("--speed is a number above 0, as in --speed 10".into()));
         }
-        let run = runs::open(dir, args.run.as_deref())?;
+        let run = runs::open_readings(dir, args.run.as_deref())?;
         let replay = Replay::new(&run, args.speed).ok_or_else(|| {
             Failure::Failed(format!(
                 "{} has no readings of a machine; record some with `hodo monitor --run RUN`, \

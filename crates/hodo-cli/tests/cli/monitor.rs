@@ -184,7 +184,9 @@ fn it_goes_on_in_the_background_until_it_is_told_to_end() {
     assert!(output.status.success() && told.contains(&format!("pid {pid} has ended")), "{told}");
     assert!(!Path::new(&format!("/proc/{pid}")).exists() || is_zombie(&pid));
     let log = std::fs::read_to_string(line("log")).unwrap();
-    assert!(log.contains("reads this machine every 50.0 ms"), "{log}");
+    assert!(log.contains(" UTC hodo monitor: reads this machine every 50.0 ms"), "{log}");
+    let info = std::fs::read_to_string(folder.join("run.json")).unwrap();
+    assert!(info.contains(&format!("\"pid\": {pid},")), "the one that samples: {info}");
     let again = run(dir.path(), &["monitor", "--stop", folder.to_str().unwrap()]);
     assert_eq!(again.status.code(), Some(1));
 }
