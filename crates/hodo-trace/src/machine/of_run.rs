@@ -61,7 +61,8 @@ impl Run {
         for (at, process) in self.processes_on(machine) {
             let Some(axis) = machine.axis(process) else { continue };
             let spans = &process.spans;
-            let of_path = |row: &u32| wanted[paths.of[at][*row as usize] as usize];
+            let of_path =
+                |row: &u32| paths.node(at, *row).is_some_and(|node| wanted[node as usize]);
             let rows = spans.rows().filter(of_path);
             times.extend(rows.map(|row| (axis.at(spans.start(row)), axis.at(spans.end(row)))));
         }

@@ -94,7 +94,6 @@ fn read_spool(
         files.forgive_torn_end();
     }
     let paths = files::spool_files(folder);
-    collector.spans.reserve(expected_spans(collector, &paths));
     for path in &paths {
         let bytes = files.read(path, collector);
         progress.add(bytes);
@@ -129,13 +128,6 @@ fn read_gpu(
     }
     let frames = reader.missing_of_all(files::file_number(first));
     files.add_damage(reader, frames);
-}
-
-/// Scopes to make room for at once. A claim that the files cannot bear out is not believed.
-fn expected_spans(collector: &Collector, paths: &[PathBuf]) -> usize {
-    let bytes: u64 = paths.iter().filter_map(|p| Some(p.metadata().ok()?.len())).sum();
-    let claimed = collector.losses.map_or(0, |losses| losses.stored.spans);
-    claimed.min(bytes) as usize
 }
 
 /// Reads what only the rings hold, after the spool: see [`super::live`] for the order.
