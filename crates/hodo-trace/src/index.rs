@@ -9,73 +9,94 @@ use std::collections::HashMap;
 pub(crate) const NO_ROW: Row = Row::MAX;
 
 /// A table may be this many times longer than the rows it finds; past that (damage, heavy loss)
-/// a sorted list takes its place.
+/// only the pages are kept that have any, and where these are too many, a sorted list.
 const SLACK: u64 = 8;
-/// Tables up to this long are always dense.
+/// Tables up to this long are always whole.
 const SMALL: u64 = 4096;
+/// Sequences of a page.
+const PAGE: u64 = 256;
 
 /// Finds rows.
 #[derive(Debug, Default)]
-pub(crate) struct Index(Threads<Narrow>);
+pub(crate) struct Index {
+    threads: Vec<OfThread<Narrow>>,
+}
 
 /// Takes the rows of ids that were announced, then becomes an [`Index`].
-pub(crate) struct Claims(Threads<Vec<Row>>);
+pub(crate) struct Claims {
+    threads: Vec<OfThread<Vec<Row>>>,
+}
 
-/// In order of thread number.
+/// The rows of one thread, in order of thread number.
 #[derive(Debug)]
-struct Threads<Dense>(Vec<OfThread<Dense>>);
-
-#[derive(Debug)]
-struct OfThread<Dense> {
+struct OfThread<Rows> {
     thread: u32,
-    base: u64,
-    table: Table<Dense>,
+    table: Table,
+    rows: Rows,
+    /// The page found last.
+    near: usize,
 }
 
+/// How sequences become places in the list of rows.
 #[derive(Debug)]
-enum Table<Dense> {
-    Dense(Dense),
-    /// In order of sequence.
-    Sparse(Vec<(u64, Row)>),
+enum Table {
+    /// Every sequence from this one on has a place.
+    Whole(u64),
+    /// Only those of these pages have, in order.
+    Pages(Vec<u64>),
+    /// Only these have, in order.
+    Sparse(Vec<u64>),
 }
 
-impl<Dense> Default for Threads<Dense> {
-    fn default() -> Self {
-        Threads(Vec::new())
-    }
-}
-
-impl<Dense> Threads<Dense> {
+impl Table {
+    /// The place of a sequence, and its page; `near` is where to look first.
     #[inline]
-    fn position(&self, thread: u32) -> Option<usize> {
-        // Thread numbers count from 1 without gaps, so the guess is nearly always right.
-        let guess = (thread as usize).wrapping_sub(1);
-        if self.0.get(guess).is_some_and(|t| t.thread == thread) {
-            return Some(guess);
-        }
-        self.0.binary_search_by_key(&thread, |t| t.thread).ok()
-    }
-
-    #[inline]
-    fn row(&self, id: SpanId, dense: impl Fn(&Dense, usize) -> Row) -> Row {
-        let Some(at) = self.position(id.thread()) else { return NO_ROW };
-        let OfThread { base, table, .. } = &self.0[at];
-        match table {
-            Table::Dense(rows) => dense(rows, id.sequence().wrapping_sub(*base) as usize),
-            Table::Sparse(list) => {
-                list.binary_search_by_key(&id.sequence(), |e| e.0).map_or(NO_ROW, |at| list[at].1)
+    fn place(&self, sequence: u64, near: usize) -> Option<(usize, usize)> {
+        match self {
+            Table::Whole(first) => Some((sequence.wrapping_sub(*first) as usize, 0)),
+            Table::Pages(pages) => {
+                let page = page(pages, sequence / PAGE, near)?;
+                Some((page * PAGE as usize + (sequence % PAGE) as usize, page))
             }
+            Table::Sparse(sequences) => Some((sequences.binary_search(&sequence).ok()?, 0)),
         }
     }
+}
+
+#[inline]
+fn page(pages: &[u64], page: u64, near: usize) -> Option<usize> {
+    let is = |at: &usize| pages.get(*at) == Some(&page);
+    Some(near)
+        .filter(is)
+        .or_else(|| Some(near + 1).filter(is))
+        .or_else(|| pages.binary_search(&page).ok())
+}
+
+/// Where the rows of a thread are.
+#[inline]
+fn position<Rows>(threads: &[OfThread<Rows>], thread: u32) -> Option<usize> {
+    // Thread numbers count from 1 without gaps, so the guess is nearly always right.
+    let guess = (thread as usize).wrapping_sub(1);
+    if threads.get(guess).is_some_and(|t| t.thread == thread) {
+        return Some(guess);
+    }
+    threads.binary_search_by_key(&thread, |t| t.thread).ok()
 }
 
 impl Index {
     /// The row of `id`, or [`NO_ROW`].
     #[inline]
     pub(crate) fn row(&self, id: SpanId) -> Row {
-        let dense =
-            |rows: &Narrow, at| if at < rows.len() { rows.get(at as Row) as Row } else { NO_ROW };
-        self.0.row(id, dense)
+        let Some(at) = position(&self.threads, id.thread()) else { return NO_ROW };
+        let OfThread { table, rows, near, .. } = &self.threads[at];
+        let place = table.place(id.sequence(), *near).filter(|place| place.0 < rows.len());
+        place.map_or(NO_ROW, |(place, _)| rows.get(place as Row) as Row)
+    }
+
+    /// The rows of a thread in the order its scopes were opened.
+    pub(crate) fn rows(&self, thread: u32) -> impl Iterator<Item = Row> {
+        let of = position(&self.threads, thread).map(|at| &self.threads[at].rows);
+        of.into_iter().flat_map(Narrow::iter).map(|row| row as Row).filter(|&row| row != NO_ROW)
     }
 }
 
@@ -83,36 +104,73 @@ impl Claims {
     /// Room for exactly the `announced` ids, which `ids` gives again if need be.
     pub(crate) fn new<I: Iterator<Item = SpanId>>(
         announced: Announced,
-        ids: impl FnOnce() -> I,
+        ids: impl Fn() -> I,
     ) -> Claims {
-        let threads = announced.in_order().iter().map(OfThread::new).collect();
-        let mut claims = Claims(Threads(threads));
-        if claims.0.0.iter().any(|of| matches!(of.table, Table::Sparse(_))) {
-            claims.fill_sparse(ids());
+        let extents = announced.in_order();
+        let mut claims = Claims { threads: extents.iter().map(OfThread::new).collect() };
+        if claims.is_sparse() {
+            claims.page(&extents, ids());
         }
+        if claims.is_sparse() {
+            claims.list(ids());
+        }
+        claims.threads.iter_mut().for_each(OfThread::make_room);
         claims
     }
 
-    fn fill_sparse(&mut self, ids: impl Iterator<Item = SpanId>) {
-        for id in ids {
-            let Some(at) = self.0.position(id.thread()) else { continue };
-            if let Table::Sparse(list) = &mut self.0.0[at].table {
-                list.push((id.sequence(), NO_ROW));
+    fn is_sparse(&self) -> bool {
+        self.threads.iter().any(|of| matches!(of.table, Table::Sparse(_)))
+    }
+
+    /// Gives pages to threads whose table cannot be whole, unless they are too many.
+    fn page(&mut self, extents: &[Extent], ids: impl Iterator<Item = SpanId>) {
+        self.gather(ids, |id| id.sequence() / PAGE);
+        for (of, extent) in self.threads.iter_mut().zip(extents) {
+            let Table::Sparse(pages) = &mut of.table else { continue };
+            let sequences = pages.len() as u64 * PAGE;
+            if sequences <= extent.most() {
+                of.table = Table::Pages(std::mem::take(pages));
+            } else {
+                pages.clear();
             }
         }
-        for of in &mut self.0.0 {
-            if let Table::Sparse(list) = &mut of.table {
+    }
+
+    fn list(&mut self, ids: impl Iterator<Item = SpanId>) {
+        self.gather(ids, SpanId::sequence);
+    }
+
+    /// Makes ordered lists of what `of` says of the ids of threads that have no table yet.
+    fn gather(&mut self, ids: impl Iterator<Item = SpanId>, of: impl Fn(SpanId) -> u64) {
+        for id in ids {
+            let Some(at) = position(&self.threads, id.thread()) else { continue };
+            if let Table::Sparse(list) = &mut self.threads[at].table
+                && list.last() != Some(&of(id))
+            {
+                list.push(of(id));
+            }
+        }
+        for thread in &mut self.threads {
+            if let Table::Sparse(list) = &mut thread.table {
                 list.sort_unstable();
                 list.dedup();
             }
         }
     }
 
+    #[inline]
+    fn entry(&mut self, id: SpanId) -> Option<&mut Row> {
+        let at = position(&self.threads, id.thread())?;
+        let OfThread { table, rows, near, .. } = &mut self.threads[at];
+        let (place, page) = table.place(id.sequence(), *near)?;
+        *near = page;
+        rows.get_mut(place)
+    }
+
     /// Gives `id` its row; false when it has one already, or was not announced.
     #[inline]
     pub(crate) fn claim(&mut self, id: SpanId, row: Row) -> bool {
-        let Some(at) = self.0.position(id.thread()) else { return false };
-        let Some(entry) = self.0.0[at].entry(id.sequence()) else { return false };
+        let Some(entry) = self.entry(id) else { return false };
         let free = *entry == NO_ROW;
         if free {
             *entry = row;
@@ -122,44 +180,35 @@ impl Claims {
 
     /// The row of `id`, or [`NO_ROW`].
     #[inline]
-    pub(crate) fn row(&self, id: SpanId) -> Row {
-        self.0.row(id, |rows, at| rows.get(at).copied().unwrap_or(NO_ROW))
+    pub(crate) fn row(&mut self, id: SpanId) -> Row {
+        self.entry(id).map_or(NO_ROW, |row| *row)
     }
 
-    /// No more claims. The tables are made narrow one by one, so that few are there twice.
+    /// No more claims. The lists are made narrow one by one, so that few are there twice.
     pub(crate) fn finish(self) -> Index {
         let narrow = |of: OfThread<Vec<Row>>| OfThread {
             thread: of.thread,
-            base: of.base,
-            table: match of.table {
-                Table::Dense(rows) => Table::Dense(rows.into_iter().map(u64::from).collect()),
-                Table::Sparse(list) => Table::Sparse(list),
-            },
+            table: of.table,
+            rows: of.rows.into_iter().map(u64::from).collect(),
+            near: 0,
         };
-        Index(Threads(self.0.0.into_iter().map(narrow).collect()))
+        Index { threads: self.threads.into_iter().map(narrow).collect() }
     }
 }
 
 impl OfThread<Vec<Row>> {
     fn new(extent: &Extent) -> OfThread<Vec<Row>> {
-        let span = (extent.high - extent.low).saturating_add(1);
-        let dense = span <= SMALL.max(extent.count.saturating_mul(SLACK)) && span < NO_ROW.into();
-        let table = if dense {
-            Table::Dense(vec![NO_ROW; span as usize])
-        } else {
-            Table::Sparse(Vec::new())
-        };
-        OfThread { thread: extent.thread, base: extent.low, table }
+        let whole = extent.len() <= extent.most();
+        let table = if whole { Table::Whole(extent.low) } else { Table::Sparse(Vec::new()) };
+        let rows = if whole { vec![NO_ROW; extent.len() as usize] } else { Vec::new() };
+        OfThread { thread: extent.thread, table, rows, near: 0 }
     }
 
-    #[inline]
-    fn entry(&mut self, sequence: u64) -> Option<&mut Row> {
-        match &mut self.table {
-            Table::Dense(rows) => rows.get_mut(sequence.wrapping_sub(self.base) as usize),
-            Table::Sparse(list) => {
-                let at = list.binary_search_by_key(&sequence, |e| e.0).ok()?;
-                list.get_mut(at).map(|e| &mut e.1)
-            }
+    fn make_room(&mut self) {
+        match &self.table {
+            Table::Whole(_) => {}
+            Table::Pages(pages) => self.rows = vec![NO_ROW; pages.len() * PAGE as usize],
+            Table::Sparse(sequences) => self.rows = vec![NO_ROW; sequences.len()],
         }
     }
 }
@@ -180,6 +229,18 @@ struct Extent {
     low: u64,
     high: u64,
     count: u64,
+}
+
+impl Extent {
+    /// Sequences from the first to the last.
+    fn len(&self) -> u64 {
+        (self.high - self.low).saturating_add(1)
+    }
+
+    /// How long a table may be.
+    fn most(&self) -> u64 {
+        SMALL.max(self.count.saturating_mul(SLACK)).min(NO_ROW.into())
+    }
 }
 
 impl Announced {
@@ -236,6 +297,10 @@ mod tests {
         }
         assert_eq!(index.row(SpanId::NONE), NO_ROW);
         assert_eq!(index.row(SpanId::new(9, 1)), NO_ROW);
+        let mut of_first: Vec<SpanId> = ids.iter().copied().filter(|id| id.thread() == 1).collect();
+        of_first.sort_unstable();
+        assert!(index.rows(1).map(|row| ids[row as usize]).eq(of_first));
+        assert_eq!(index.rows(9).count(), 0);
     }
 
     #[test]
@@ -258,10 +323,34 @@ mod tests {
         assert_eq!(claims.finish().row(SpanId::new(1, 11)), NO_ROW);
     }
 
+    /// Ids close together, in bursts far from each other, and anywhere.
+    fn some_ids() -> impl Strategy<Value = Vec<(u32, u64)>> {
+        let close = prop::collection::vec((0_u32..4, 0_u64..300), 0..400);
+        let wild = prop::collection::vec(
+            (0_u32..4, prop_oneof![9 => 0_u64..300, 1 => any::<u64>()]),
+            0..400,
+        );
+        let bursts = prop::collection::vec((0_u32..2, 0_u64..1 << 30, 100_u64..900), 0..8);
+        let bursts = bursts.prop_map(|bursts| {
+            let burst = |(thread, from, len)| (from..from + len).map(move |at| (thread, at));
+            bursts.into_iter().flat_map(burst).collect::<Vec<_>>()
+        });
+        prop_oneof![close, wild, bursts]
+    }
+
+    #[test]
+    fn bursts_far_from_each_other_are_pages() {
+        let ids: Vec<SpanId> = (0..40_u64)
+            .flat_map(|burst| (0..700).map(move |at| SpanId::new(1, burst << 30 | at)))
+            .collect();
+        assert!(matches!(claims(&ids).threads[0].table, Table::Pages(_)));
+        check(&ids);
+    }
+
     proptest! {
         #[test]
         fn an_index_is_a_map_of_the_ids_that_were_claimed(
-            ids in prop::collection::vec((0_u32..4, prop_oneof![9 => 0_u64..300, 1 => any::<u64>()]), 0..400),
+            ids in some_ids(),
             asked in prop::collection::vec((0_u32..5, 0_u64..310), 0..50),
         ) {
             let id = |(thread, sequence)| SpanId::new(thread, sequence % (1 << SpanId::SEQUENCE_BITS));

@@ -4,7 +4,7 @@ use super::series::{Instances, NO_STEP, Series, steps};
 use crate::links::Links;
 use crate::select::Selection;
 use crate::tree::children::own_times;
-use crate::tree::paths::{Paths, ROOT};
+use crate::tree::paths::Paths;
 use crate::{
     Account, Filter, GpuMissing, GpuState, MachineState, Node, NodeKind, Process, ProcessState,
     Run, tree,
@@ -154,22 +154,11 @@ fn scope_series(run: &Run) -> (AllSeries, AllSeries) {
         });
     }
     let named = |instances: Vec<Instances>| {
-        let named =
-            |(node, of_node): (usize, Instances)| (path(&paths, node as u32), of_node.finish());
+        let path = |node| paths.path(node as u32).into_iter().map(str::to_owned).collect();
+        let named = |(node, of_node): (usize, Instances)| (path(node), of_node.finish());
         instances.into_iter().enumerate().skip(1).map(named).collect()
     };
     (named(all), named(own))
-}
-
-fn path(paths: &Paths, node: u32) -> Vec<String> {
-    let mut path = Vec::new();
-    let mut next = node;
-    while next != ROOT {
-        path.push(paths.name(next).to_owned());
-        next = paths.nodes[next as usize].parent;
-    }
-    path.reverse();
-    path
 }
 
 /// The durations of the kernels of every short name.

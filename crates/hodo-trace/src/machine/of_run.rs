@@ -73,19 +73,8 @@ impl Run {
 /// By node, whether its path is `path` or ends with it.
 fn fitting(paths: &Paths, path: &str) -> Vec<bool> {
     let fits = |node: NodeId| {
-        let whole = full_path(paths, node);
+        let whole = paths.path(node).join("/");
         whole == path || whole.strip_suffix(path).is_some_and(|before| before.ends_with('/'))
     };
     (0..paths.nodes.len() as NodeId).map(|node| node != ROOT && fits(node)).collect()
-}
-
-fn full_path(paths: &Paths, node: NodeId) -> String {
-    let mut names = Vec::new();
-    let mut next = node;
-    while next != ROOT {
-        names.push(paths.name(next));
-        next = paths.nodes[next as usize].parent;
-    }
-    names.reverse();
-    names.join("/")
 }

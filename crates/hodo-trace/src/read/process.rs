@@ -159,7 +159,8 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let process = parts.process_id();
     let known = parts.known(state);
     let in_nanoseconds = parts.counts_nanoseconds();
-    let Parts { folder, info, mut collector, files, .. } = parts;
+    let Parts { folder, info, mut collector, mut files, .. } = parts;
+    files.free_buffer();
     collector.name_threads();
     let (account, mut threads) = account::account(&collector, &known);
     threads::forget_inherited_names(&mut threads, &info);

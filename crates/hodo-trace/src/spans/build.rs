@@ -60,7 +60,7 @@ impl SpansBuilder {
             }
         }
         let (columns, flags_seen) = self.columns();
-        let links = Links::new(&columns, &claims);
+        let links = Links::new(&columns, &mut claims);
         Spans {
             flags: columns.flags,
             name: columns.name,
@@ -86,9 +86,11 @@ impl SpansBuilder {
         open.iter().for_each(|span| announced.add(span.id));
         let ids = || self.blocks.id.iter().chain(self.rest.iter().map(|span| span.id));
         let mut claims = Claims::new(announced, || ids().chain(open.iter().map(|span| span.id)));
-        for (row, id) in (0..).zip(ids()) {
+        let mut row = 0;
+        ids().for_each(|id| {
             claims.claim(id, row);
-        }
+            row += 1;
+        });
         claims
     }
 
@@ -219,12 +221,17 @@ struct Links {
 }
 
 impl Links {
-    fn new(columns: &Columns, claims: &Claims) -> Links {
+    fn new(columns: &Columns, claims: &mut Claims) -> Links {
         let (mut up, mut lost_parents, mut upward) = (NarrowBuilder::default(), Vec::new(), true);
         let parents = columns.id.iter().zip(columns.above.iter());
+        let mut last = (SpanId::NONE, NO_ROW);
         for (row, (id, above)) in (0..).zip(parents) {
             let parent = parent(id, above);
-            let found = if parent.is_none() { NO_ROW } else { claims.row(parent) };
+            // Scopes side by side have one parent.
+            if parent != last.0 {
+                last = (parent, claims.row(parent));
+            }
+            let found = if parent.is_none() { NO_ROW } else { last.1 };
             let above = if found == row { NO_ROW } else { found };
             if above == NO_ROW && !parent.is_none() {
                 lost_parents.push((row, parent));

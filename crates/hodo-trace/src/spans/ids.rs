@@ -102,15 +102,15 @@ impl IdsBuilder {
             let newest = &mut self.newest[last];
             *newest = (*newest).max(id);
         }
-        let newest = &mut self.newest;
-        self.which.push_block(ids.clone().map(|id| {
-            last = place(newest, first, last, id);
-            (last - first) as u64
-        }));
-        self.behind.push_block(ids.map(|id| {
-            last = place(newest, first, last, id);
-            newest[last].0 - id.0
-        }));
+        let mut which = [0; BLOCK];
+        for (id, which) in ids.clone().zip(&mut which) {
+            last = place(&mut self.newest, first, last, id);
+            *which = (last - first) as u64;
+        }
+        let newest = &self.newest[first..];
+        let behind = ids.clone().zip(which).map(|(id, which)| newest[which as usize].0 - id.0);
+        self.behind.push_block(behind);
+        self.which.push_block(ids.zip(which).map(|(_, which)| which));
     }
 
     /// The ids so far, in order of row.

@@ -79,6 +79,17 @@ impl CpuMissing {
     }
 }
 
+#[inline]
+fn cpu_by(is_open: bool, flags: u16, ticks: u64) -> Cpu {
+    match flags & flag::CPU_MASK {
+        _ if is_open => Cpu::Missing(CpuMissing::Open),
+        flag::CPU_SUSPENDED => Cpu::Missing(CpuMissing::Suspended),
+        flag::CPU_OTHER_THREAD => Cpu::Missing(CpuMissing::OtherThread),
+        flag::CPU_OFF => Cpu::Missing(CpuMissing::Off),
+        _ => Cpu::Captured(ticks),
+    }
+}
+
 impl Spans {
     /// Number of scopes, open ones included.
     pub fn len(&self) -> usize {
@@ -144,20 +155,7 @@ impl Spans {
 
     /// CPU ticks spent in it.
     pub fn cpu(&self, row: Row) -> Cpu {
-        self.cpu_by(row, self.flags(row), self.cpu.get(row))
-    }
-
-    #[inline]
-    fn cpu_by(&self, row: Row, flags: u16, ticks: u64) -> Cpu {
-        if row as usize >= self.first_open || flags & flag::LEFT_OPEN != 0 {
-            return Cpu::Missing(CpuMissing::Open);
-        }
-        match flags & flag::CPU_MASK {
-            flag::CPU_SUSPENDED => Cpu::Missing(CpuMissing::Suspended),
-            flag::CPU_OTHER_THREAD => Cpu::Missing(CpuMissing::OtherThread),
-            flag::CPU_OFF => Cpu::Missing(CpuMissing::Off),
-            _ => Cpu::Captured(ticks),
-        }
+        cpu_by(self.is_open(row), self.flags(row), self.cpu.get(row))
     }
 
     /// The user's index.
@@ -172,7 +170,12 @@ impl Spans {
 
     /// Whether it was still open when recording ended, or is.
     pub fn is_open(&self, row: Row) -> bool {
-        row as usize >= self.first_open || self.flags(row) & flag::LEFT_OPEN != 0
+        self.is_open_by(row, self.flags(row))
+    }
+
+    #[inline]
+    pub(crate) fn is_open_by(&self, row: Row, flags: u16) -> bool {
+        row as usize >= self.first_open || flags & flag::LEFT_OPEN != 0
     }
 
     /// Whether it was left by a panic or an exception: its flag says so, or an attribute `error`.
@@ -195,6 +198,12 @@ impl Spans {
         Some(self.index_of.row(id)).filter(|&row| row != NO_ROW)
     }
 
+    /// The scopes of a thread in the order it opened them. Of scopes with one id, which only damage
+    /// makes, it is the first that is found.
+    pub fn rows_of_thread(&self, thread: u32) -> impl Iterator<Item = Row> {
+        self.index_of.rows(thread)
+    }
+
     /// The row of the scope it was opened in, if that was read.
     pub fn parent_row(&self, row: Row) -> Option<Row> {
         Some(build::up(row, self.up.get(row))).filter(|&up| up != NO_ROW)
@@ -211,21 +220,31 @@ impl Spans {
     /// Rows of scopes that closed.
     pub(crate) fn closed_rows(&self) -> impl Iterator<Item = Row> {
         let some_open = self.flags_seen & flag::LEFT_OPEN != 0;
-        (0..self.first_open as Row).filter(move |&row| !some_open || !self.is_open(row))
+        let mut scan = some_open.then(|| self.scan());
+        let is_closed = move |row: &Row| scan.as_mut().is_none_or(|scan| !scan.is_open(*row));
+        (0..self.first_open as Row).filter(is_closed)
     }
 
     /// Rows of scopes that are open, or were left so.
     pub(crate) fn open_rows(&self) -> impl Iterator<Item = Row> {
-        let some_open = self.flags_seen & flag::LEFT_OPEN != 0;
-        let first = if some_open { 0 } else { self.first_open as Row };
-        (first..self.len() as Row).filter(|&row| self.is_open(row))
+        let some_left_open = self.flags_seen & flag::LEFT_OPEN != 0;
+        let first = if some_left_open { 0 } else { self.first_open as Row };
+        let mut scan = self.scan();
+        (first..self.len() as Row).filter(move |&row| scan.is_open(row))
     }
 
     /// Rows of scopes that failed.
     pub(crate) fn failed_rows(&self) -> impl Iterator<Item = Row> {
         let some_failed = self.flags_seen & flag::FAILED != 0 || !self.failed.is_empty();
         let end = if some_failed { self.len() as Row } else { 0 };
-        (0..end).filter(|&row| self.is_failed(row))
+        let mut scan = self.scan();
+        (0..end).filter(move |&row| scan.flags(row) & flag::FAILED != 0)
+    }
+
+    /// The names of rows that follow each other.
+    pub(crate) fn scan_names(&self) -> impl FnMut(Row) -> u32 {
+        let mut names = self.name.scan();
+        move |row| names.get(row) as u32
     }
 
     /// Reads rows one after another.

@@ -5,7 +5,7 @@ use super::Row;
 /// Rows of a block. Smaller blocks fit their values closer and cost more beside them.
 pub(super) const BLOCK: usize = 1024;
 /// Bits that a value costs which is kept apart from its block.
-const APART_BITS: usize = 8 * size_of::<(Row, u64)>();
+const APART_BITS: usize = 8 * size_of::<(u16, u64)>();
 /// Widths are multiples of this, so that two values begin and end with a byte.
 const STEP: u32 = 4;
 /// Two values of up to this many bits are put and taken as one word.
@@ -20,26 +20,20 @@ const SAMPLE: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Narrow {
     blocks: Vec<Block>,
-    /// The bits of all blocks, one after another; each begins with a byte of its own.
-    bits: Vec<u8>,
-    /// Values kept apart, in order of row.
-    apart: Vec<(Row, u64)>,
     len: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Block {
     least: u64,
-    /// Where its bits begin.
-    from: usize,
     /// The bits of a value, all set.
     mask: u64,
-    /// The place of its first value in `apart`.
-    apart: u32,
-    /// Values that it has there.
-    apart_len: u16,
-    /// Bits of a value.
-    width: u16,
+    /// How many these are.
+    width: u32,
+    /// The values one after another, and [`PADDING`].
+    bits: Box<[u8]>,
+    /// Places and values of rows kept apart, in order of place.
+    apart: Box<[(u16, u64)]>,
 }
 
 impl Narrow {
@@ -52,17 +46,12 @@ impl Narrow {
     /// The value of a row.
     #[inline]
     pub(crate) fn get(&self, row: Row) -> u64 {
-        let block = &self.blocks[row as usize / BLOCK];
-        let more = block.more(&self.bits, row as usize % BLOCK);
-        if more == block.mask && block.apart_len > 0 {
-            return self.apart(block, row).unwrap_or(block.least.wrapping_add(more));
-        }
-        block.least.wrapping_add(more)
+        self.blocks[row as usize / BLOCK].get(row as usize % BLOCK)
     }
 
     /// The values, for many rows one after another, or not far from each other.
     pub(crate) fn scan(&self) -> Scan<'_> {
-        Scan { column: self, block: usize::MAX, values: Vec::new() }
+        Scan { column: self, block: usize::MAX, values: Box::new([0; BLOCK]) }
     }
 
     /// The values in order of row.
@@ -71,49 +60,54 @@ impl Narrow {
         (0..self.len as Row).map(move |row| scan.get(row))
     }
 
-    #[cold]
-    fn apart(&self, block: &Block, row: Row) -> Option<u64> {
-        let apart = block.apart_of(&self.apart);
-        apart.binary_search_by_key(&row, |value| value.0).ok().map(|at| apart[at].1)
+    /// Adds a block; only the last may be shorter than others.
+    fn push(&mut self, values: &[u64]) {
+        self.blocks.push(Block::new(values));
+        self.len += values.len();
+    }
+}
+
+impl Block {
+    #[inline(never)]
+    fn new(values: &[u64]) -> Block {
+        let (least, most) = bounds(values);
+        // Most often a part of the values tells what all need.
+        let sample = values.chunks(4 * SAMPLE).flat_map(|part| &part[..part.len().min(SAMPLE)]);
+        let width_of_sample = if least == most { 0 } else { width(sample, least) };
+        if most - least <= ones(width_of_sample) {
+            return Block::of(values, least, width_of_sample);
+        }
+        let few = values.len() / 16;
+        Block::with_apart(values, least, width_of_sample, few).unwrap_or_else(|| {
+            let width = width(values.iter(), least);
+            let block = Block::with_apart(values, least, width, values.len());
+            block.unwrap_or_else(|| Block::of(values, least, u64::BITS))
+        })
     }
 
-    /// Adds a block; only the last may be shorter than others.
-    #[inline(never)]
-    fn pack(&mut self, values: &[u64]) {
-        let bounds = |(least, most): (u64, u64), &value: &u64| (least.min(value), most.max(value));
-        let (least, most) = values.iter().fold((u64::MAX, 0), bounds);
-        let sample = values.chunks(4 * SAMPLE).flat_map(|part| &part[..part.len().min(SAMPLE)]);
-        // Most often a part of the values tells what all need.
-        let width_of_sample = width(sample, least);
-        if most - least <= ones(width_of_sample) {
-            return self.put(values, least, width_of_sample);
-        }
-        let width = width(values.iter(), least);
-        let mask = ones(width);
-        let apart = self.apart.len() as u32;
-        let mut rest = [0; BLOCK];
-        for (at, (&value, rest)) in values.iter().zip(&mut rest).enumerate() {
-            *rest = value.min(least.saturating_add(mask));
-            if value - least > mask {
-                self.apart.push(((self.len + at) as Row, value));
+    /// A block some of whose values do not fit that width; none when they are more than that.
+    #[inline]
+    fn with_apart(values: &[u64], least: u64, width: u32, most_apart: usize) -> Option<Block> {
+        let largest = least.saturating_add(ones(width));
+        let (mut fitting, mut apart) = ([0; BLOCK], Vec::new());
+        for (at, (&value, fitting)) in values.iter().zip(&mut fitting).enumerate() {
+            *fitting = value.min(largest);
+            if value > largest {
+                apart.push((at as u16, value));
             }
         }
-        self.put(&rest[..values.len()], least, width);
-        if let Some(block) = self.blocks.last_mut() {
-            block.apart = apart;
-            block.apart_len = (self.apart.len() - apart as usize) as u16;
-        }
+        let block = || Block::of(&fitting[..values.len()], least, width);
+        (apart.len() <= most_apart).then(|| Block { apart: apart.into(), ..block() })
     }
 
-    /// Adds a block whose values all fit that width.
+    /// A block whose values all fit that width.
     #[inline]
-    fn put(&mut self, values: &[u64], least: u64, width: u32) {
-        let from = self.bits.len().saturating_sub(PADDING);
-        let bytes = (values.len() * width as usize).div_ceil(8);
-        self.bits.resize(from + bytes + PADDING, 0);
-        let bits = &mut self.bits[from..];
+    fn of(values: &[u64], least: u64, width: u32) -> Block {
+        let bytes = (values.len() * width as usize).div_ceil(8) + PADDING;
+        let mut bits = vec![0; bytes].into_boxed_slice();
         let together = if width <= PAIRED { 2 } else { 1 };
         let step = together * width as usize / 8;
+        let values = if width == 0 { &[] } else { values };
         // What a word has beyond its values is overwritten by the next one.
         for (at, values) in values.chunks(together).enumerate() {
             let word = match *values {
@@ -123,60 +117,51 @@ impl Narrow {
             };
             bits[at * step..][..8].copy_from_slice(&word.to_le_bytes());
         }
-        let apart = self.apart.len() as u32;
-        let (mask, width) = (ones(width), width as u16);
-        self.blocks.push(Block { least, from, mask, apart, apart_len: 0, width });
-        self.len += values.len();
-    }
-
-    #[inline(never)]
-    fn unpack(&self, number: usize, values: &mut Vec<u64>) {
-        let block = &self.blocks[number];
-        let first = number * BLOCK;
-        let len = BLOCK.min(self.len - first);
-        values.clear();
-        if block.width == 0 {
-            values.resize(len, block.least);
-        } else if u32::from(block.width) <= PAIRED {
-            values.resize(len.next_multiple_of(2), 0);
-            self.fill_pairs(block, values);
-            values.truncate(len);
-        } else {
-            values.extend((0..len).map(|at| block.least.wrapping_add(block.more(&self.bits, at))));
-        }
-        for &(row, value) in block.apart_of(&self.apart) {
-            values[row as usize - first] = value;
-        }
+        Block { least, mask: ones(width), width, bits, apart: Box::default() }
     }
 
     #[inline]
-    fn fill_pairs(&self, block: &Block, values: &mut [u64]) {
-        let Block { least, mask, width, from, .. } = *block;
-        let (bits, step) = (&self.bits[from..], width as usize / 4);
-        for (at, pair) in values.chunks_exact_mut(2).enumerate() {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bits[at * step..][..8]);
-            let word = u64::from_le_bytes(word);
-            pair[0] = least.wrapping_add(word & mask);
-            pair[1] = least.wrapping_add(word >> width & mask);
+    fn get(&self, at: usize) -> u64 {
+        let bit = at * self.width as usize;
+        let more = word(&self.bits[bit / 8..]) >> (bit % 8) & self.mask;
+        if more == self.mask && !self.apart.is_empty() {
+            return self.apart(at).unwrap_or(self.least.wrapping_add(more));
         }
+        self.least.wrapping_add(more)
+    }
+
+    #[cold]
+    fn apart(&self, at: usize) -> Option<u64> {
+        let place = self.apart.binary_search_by_key(&at, |apart| apart.0.into()).ok()?;
+        Some(self.apart[place].1)
+    }
+
+    /// All values; what is after the last of `len` means nothing.
+    #[inline(never)]
+    fn unpack(&self, len: usize, values: &mut [u64; BLOCK]) {
+        if self.width == 0 {
+            values.fill(self.least);
+        } else if self.width <= PAIRED {
+            let step = self.width as usize / 4;
+            let pairs = values[..len.next_multiple_of(2)].chunks_exact_mut(2);
+            for (at, pair) in pairs.enumerate() {
+                let word = word(&self.bits[at * step..]);
+                pair[0] = self.least.wrapping_add(word & self.mask);
+                pair[1] = self.least.wrapping_add(word >> self.width & self.mask);
+            }
+        } else {
+            let values = values[..len].iter_mut().enumerate();
+            values.for_each(|(at, value)| *value = self.get(at));
+        }
+        self.apart.iter().for_each(|&(at, value)| values[at as usize] = value);
     }
 }
 
-impl Block {
-    /// What a row has more than the least; all bits set where it is kept apart.
-    #[inline]
-    fn more(&self, bits: &[u8], at: usize) -> u64 {
-        let bit = at * self.width as usize;
-        let from = self.from + bit / 8;
-        let mut word = [0; 8];
-        word.copy_from_slice(&bits[from..from + 8]);
-        u64::from_le_bytes(word) >> (bit % 8) & self.mask
-    }
-
-    fn apart_of<'a>(&self, apart: &'a [(Row, u64)]) -> &'a [(Row, u64)] {
-        &apart[self.apart as usize..][..self.apart_len as usize]
-    }
+#[inline]
+fn word(bits: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bits[..8]);
+    u64::from_le_bytes(word)
 }
 
 /// Reads a column block by block.
@@ -184,7 +169,7 @@ pub(crate) struct Scan<'a> {
     column: &'a Narrow,
     /// The block whose values these are.
     block: usize,
-    values: Vec<u64>,
+    values: Box<[u64; BLOCK]>,
 }
 
 impl Scan<'_> {
@@ -199,7 +184,8 @@ impl Scan<'_> {
 
     #[inline(never)]
     fn turn(&mut self, block: usize) {
-        self.column.unpack(block, &mut self.values);
+        let len = BLOCK.min(self.column.len - block * BLOCK);
+        self.column.blocks[block].unpack(len, &mut self.values);
         self.block = block;
     }
 }
@@ -218,7 +204,7 @@ impl NarrowBuilder {
     pub(crate) fn push(&mut self, value: u64) {
         self.rest.push(value);
         if self.rest.len() == BLOCK {
-            self.done.pack(&self.rest);
+            self.done.push(&self.rest);
             self.rest.clear();
         }
     }
@@ -226,7 +212,7 @@ impl NarrowBuilder {
     /// Adds a whole block, or the last rows.
     pub(super) fn push_block(&mut self, values: impl Iterator<Item = u64>) {
         self.rest.extend(values);
-        self.done.pack(&self.rest);
+        self.done.push(&self.rest);
         self.rest.clear();
     }
 
@@ -238,13 +224,10 @@ impl NarrowBuilder {
     /// The column.
     pub(crate) fn finish(mut self) -> Narrow {
         if !self.rest.is_empty() {
-            self.done.pack(&self.rest);
+            self.done.push(&self.rest);
         }
-        let mut done = self.done;
-        done.blocks.shrink_to_fit();
-        done.bits.shrink_to_fit();
-        done.apart.shrink_to_fit();
-        done
+        self.done.blocks.shrink_to_fit();
+        self.done
     }
 }
 
@@ -254,6 +237,21 @@ impl FromIterator<u64> for Narrow {
         values.into_iter().for_each(|value| column.push(value));
         column.finish()
     }
+}
+
+/// The least and the largest value.
+#[inline]
+fn bounds(values: &[u64]) -> (u64, u64) {
+    let (mut least, mut most) = ([u64::MAX; 4], [0; 4]);
+    let (fours, rest) = values.as_chunks::<4>();
+    let rest = rest.iter().map(|&value| [value; 4]);
+    for four in fours.iter().copied().chain(rest) {
+        for (at, value) in four.into_iter().enumerate() {
+            least[at] = least[at].min(value);
+            most[at] = most[at].max(value);
+        }
+    }
+    (least.into_iter().fold(u64::MAX, u64::min), most.into_iter().fold(0, u64::max))
 }
 
 fn ones(width: u32) -> u64 {
@@ -349,7 +347,8 @@ mod tests {
     fn a_few_large_values_do_not_widen_their_block() {
         let value = |at: u64| if at % 300 == 7 { 1 << 50 } else { at % 16 };
         let column: Narrow = (0..BLOCK as u64).map(value).collect();
-        assert!(column.bits.len() <= BLOCK / 2 + PADDING, "{} bytes", column.bits.len());
-        assert_eq!(column.apart.len(), 4);
+        let block = &column.blocks[0];
+        assert!(block.bits.len() <= BLOCK / 2 + PADDING, "{} bytes", block.bits.len());
+        assert_eq!(block.apart.len(), 4);
     }
 }

@@ -2,9 +2,8 @@
 
 use super::build::up;
 use super::narrow::Scan;
-use super::{Cpu, Row, Spans};
+use super::{Cpu, Row, Spans, cpu_by};
 use crate::index::NO_ROW;
-use hodo_format::record::flag;
 
 /// Says what [`Spans`] does, quicker for rows that follow each other.
 pub(crate) struct SpanScan<'a> {
@@ -66,14 +65,20 @@ impl<'a> SpanScan<'a> {
     /// See [`Spans::is_open`].
     #[inline]
     pub(crate) fn is_open(&mut self, row: Row) -> bool {
-        row as usize >= self.spans.first_open || self.flags(row) & flag::LEFT_OPEN != 0
+        let flags = self.flags(row);
+        self.is_open_by(row, flags)
     }
 
-    /// See [`Spans::cpu`].
+    /// The same where its flags are known.
     #[inline]
-    pub(crate) fn cpu(&mut self, row: Row) -> Cpu {
-        let ticks = self.cpu.get(row);
-        self.spans.cpu_by(row, self.flags(row), ticks)
+    pub(crate) fn is_open_by(&self, row: Row, flags: u16) -> bool {
+        self.spans.is_open_by(row, flags)
+    }
+
+    /// See [`Spans::cpu`]; where it is known whether it is open.
+    #[inline]
+    pub(crate) fn cpu(&mut self, row: Row, flags: u16, is_open: bool) -> Cpu {
+        cpu_by(is_open, flags, self.cpu.get(row))
     }
 
     /// See [`Spans::overhead`].

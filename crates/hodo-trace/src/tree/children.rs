@@ -135,12 +135,20 @@ impl Covered {
 /// Scopes whose children do not come in order, or not all before them, or from other processes.
 struct Unordered {
     scopes: ByRow<Union>,
+    /// A bit a row, whether it is one of them; empty while there are none.
+    bits: Vec<u64>,
+    rows: usize,
 }
 
 impl Unordered {
     fn new(run: &Run, links: &Links, at: usize) -> Unordered {
         let spans = &run.processes[at].spans;
-        let mut unordered = Unordered { scopes: elsewhere(run, links, at) };
+        let mut unordered =
+            Unordered { scopes: ByRow::default(), bits: Vec::new(), rows: spans.len() };
+        for (row, union) in elsewhere(run, links, at) {
+            unordered.insert(row);
+            unordered.scopes.insert(row, union);
+        }
         if !spans.is_upward() {
             let mut scan = spans.scan();
             let parents =
@@ -152,10 +160,12 @@ impl Unordered {
 
     #[inline]
     fn contains(&self, row: Row) -> bool {
-        !self.scopes.is_empty() && self.scopes.contains_key(&row)
+        self.bits.get(row as usize / 64).is_some_and(|bits| bits >> (row % 64) & 1 != 0)
     }
 
     fn insert(&mut self, row: Row) {
+        self.bits.resize(self.rows.div_ceil(64), 0);
+        self.bits[row as usize / 64] |= 1 << (row % 64);
         self.scopes.entry(row).or_default();
     }
 
@@ -166,7 +176,8 @@ impl Unordered {
         }
         let mut scan = spans.scan();
         for row in spans.rows() {
-            if let Some(union) = scan.parent_row(row).and_then(|up| self.scopes.get_mut(&up)) {
+            let parent = scan.parent_row(row).filter(|&up| self.contains(up));
+            if let Some(union) = parent.and_then(|up| self.scopes.get_mut(&up)) {
                 union.add(scan.times(row));
             }
         }

@@ -94,7 +94,7 @@ impl Part {
     fn add(&mut self, spans: &mut SpanScan<'_>, row: Row, Times { start, end, own }: Times) {
         let duration = end - start;
         let flags = spans.flags(row);
-        let is_open = spans.is_open(row);
+        let is_open = spans.is_open_by(row, flags);
         let sum = &mut self.sum;
         sum.count += 1;
         sum.open += u64::from(is_open);
@@ -105,7 +105,7 @@ impl Part {
         }
         sum.total = sum.total.saturating_add(duration);
         sum.own = sum.own.saturating_add(own);
-        self.cpu = self.cpu.saturating_add(sum.cpu.count(spans.cpu(row)));
+        self.cpu = self.cpu.saturating_add(sum.cpu.count(spans.cpu(row, flags, is_open)));
         let overhead = spans.overhead(row);
         sum.overhead.total = sum.overhead.total.saturating_add(overhead);
         sum.overhead.min = sum.overhead.min.min(overhead);

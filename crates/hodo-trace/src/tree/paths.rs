@@ -54,12 +54,24 @@ impl Paths {
     }
 
     /// The node of a row; none when the filter dropped it.
+    #[inline]
     pub(crate) fn node(&self, process: usize, row: Row) -> Option<NodeId> {
         self.of[process].get(row)
     }
 
     pub(crate) fn name(&self, node: NodeId) -> &str {
         &self.names[self.nodes[node as usize].name as usize]
+    }
+
+    /// Names from the outermost scope to a node.
+    pub(crate) fn path(&self, mut node: NodeId) -> Vec<&str> {
+        let mut names = Vec::new();
+        while node != ROOT {
+            names.push(self.name(node));
+            node = self.nodes[node as usize].parent;
+        }
+        names.reverse();
+        names
     }
 
     pub(crate) fn is_lost(&self, node: NodeId) -> bool {
@@ -95,6 +107,7 @@ impl Paths {
         let mut nodes = NodeColumn::new(spans.len());
         let mut names = LocalNames::new(&process.names);
         let mut way: Vec<Row> = Vec::new();
+        let mut name_of = spans.scan_names();
         spans.parents_first(|row, up| {
             if !kept.keeps(row) || nodes.get(row).is_some() {
                 return;
@@ -118,7 +131,7 @@ impl Paths {
                 None => root,
             };
             for row in std::iter::once(top).chain(way.drain(..).rev()) {
-                let name = names.global(spans.name(row), self);
+                let name = names.global(name_of(row), self);
                 node = self.child(node, name);
                 nodes.set(row, node);
             }
