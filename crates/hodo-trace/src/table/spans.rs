@@ -1,12 +1,12 @@
 use super::{Column, Data, Texts, attributes};
 use crate::links::Links;
 use crate::select::select;
-use crate::tree::paths::{NodeId, Paths, ROOT};
+use crate::tree::paths::{Paths, ROOT};
 use crate::{Cpu, Filter, Process, ProcessState, Row, Run, SpanView};
 use hodo_format::record::SpanId;
 
 /// A row of the table: place of the process, row of the scope.
-type At = (usize, Row);
+type At = (u32, Row);
 
 /// The scopes of `run` that `filter` keeps, in the order they opened. The columns:
 ///
@@ -19,16 +19,26 @@ pub fn span_columns(run: &Run, filter: &Filter) -> Vec<Column> {
     let links = Links::new(&run.processes);
     let kept = select(run, &links, filter);
     let paths = Paths::new(run, &links, &kept);
-    let mut order: Vec<(i64, SpanId, At)> = Vec::new();
-    for (at, process) in run.processes.iter().enumerate() {
-        let rows = process.spans.rows().filter(|&row| kept[at].keeps(row));
-        order.extend(
-            rows.map(|row| (process.span(row).start_ns(), process.spans.id(row), (at, row))),
-        );
+    let mut rows: Vec<At> = Vec::new();
+    for (at, process) in (0..).zip(&run.processes) {
+        let before = rows.len();
+        by_opening(process).for_each(|row| rows.push((at, row)));
+        // Scopes that share an id are found once by it; damage makes such.
+        if rows.len() - before != process.spans.len() {
+            rows.truncate(before);
+            rows.extend(process.spans.rows().map(|row| (at, row)));
+        }
     }
-    order.sort_unstable();
-    let rows: Vec<At> = order.into_iter().map(|(.., at)| at).collect();
+    rows.retain(|&(at, row)| kept[at as usize].keeps(row));
+    let span = |at: u32, row: Row| run.processes[at as usize].span(row);
+    // Rows of a thread are in order already, which this sort makes use of.
+    rows.sort_by_key(|&(at, row)| (span(at, row).start_ns(), span(at, row).id(), at));
     Table { run, links, paths, rows }.columns()
+}
+
+/// The rows of a process thread by thread, as each opened them.
+fn by_opening(process: &Process) -> impl Iterator<Item = Row> {
+    process.threads.iter().flat_map(|thread| process.spans.rows_of_thread(thread.number))
 }
 
 struct Table<'a> {
@@ -47,7 +57,11 @@ impl<'a> Table<'a> {
     }
 
     fn spans(&self) -> impl Iterator<Item = SpanView<'a>> + '_ {
-        self.rows.iter().map(|&(at, row)| self.run.processes[at].span(row))
+        self.rows.iter().map(|&(at, row)| self.process(at).span(row))
+    }
+
+    fn process(&self, at: u32) -> &'a Process {
+        &self.run.processes[at as usize]
     }
 
     fn identity(&self) -> Vec<Column> {
@@ -56,7 +70,7 @@ impl<'a> Table<'a> {
         vec![
             Column::new("id", Data::U64(ids)),
             Column::partly("parent", parents, Data::U64),
-            self.processes("process", |at| Some(at.0)),
+            self.processes("process", |at| Some(at.0 as usize)),
             self.processes("parent_process", |at| Some(self.parent(at)?.0)),
             self.names(),
             Column::partly("index", self.spans().map(|span| span.index()), Data::I64),
@@ -65,11 +79,11 @@ impl<'a> Table<'a> {
 
     /// The scope around one: of its process, or the one that started its process.
     fn parent(&self, (at, row): At) -> Option<(usize, SpanId)> {
-        let id = self.run.processes[at].spans.parent(row);
+        let id = self.process(at).spans.parent(row);
         if !id.is_none() {
-            return Some((at, id));
+            return Some((at as usize, id));
         }
-        let (process, row) = self.links.started_in[at]?;
+        let (process, row) = self.links.started_in[at as usize]?;
         Some((process, self.run.processes[process].spans.id(row)))
     }
 
@@ -86,9 +100,9 @@ impl<'a> Table<'a> {
         let mut names = Texts::default();
         let mut known: Vec<Vec<i32>> = self.run.processes.iter().map(|_| Vec::new()).collect();
         for &(at, row) in &self.rows {
-            let process = &self.run.processes[at];
+            let process = self.process(at);
             let id = process.spans.name(row) as usize;
-            let known = &mut known[at];
+            let known = &mut known[at as usize];
             if known.is_empty() {
                 known.resize(process.names.end() as usize, super::NO_TEXT);
             }
@@ -152,9 +166,9 @@ impl<'a> Table<'a> {
 
     fn thread_names(&self) -> Column {
         let mut names = Texts::default();
-        let mut last = (usize::MAX, u32::MAX, super::NO_TEXT);
+        let mut last = (u32::MAX, u32::MAX, super::NO_TEXT);
         for &(at, row) in &self.rows {
-            let process = &self.run.processes[at];
+            let process = self.process(at);
             let thread = process.spans.thread(row);
             if (last.0, last.1) != (at, thread) {
                 last = (at, thread, names.place(&process.thread_name(thread)));
@@ -170,25 +184,15 @@ impl<'a> Table<'a> {
         let mut known: Vec<Option<(i32, u32)>> = vec![None; self.paths.nodes.len()];
         let mut depths = Vec::with_capacity(self.rows.len());
         for &(at, row) in &self.rows {
-            let node = self.paths.node(at, row).unwrap_or(ROOT);
+            let node = self.paths.node(at as usize, row).unwrap_or(ROOT);
             let (place, depth) = *known[node as usize].get_or_insert_with(|| {
-                let names = self.path(node);
+                let names = self.paths.path(node);
                 (texts.place(&names.join("/")), names.len().saturating_sub(1) as u32)
             });
             texts.codes.push(place);
             depths.push(depth);
         }
         (texts.column("path"), Column::new("depth", Data::U32(depths)))
-    }
-
-    fn path(&self, mut node: NodeId) -> Vec<&str> {
-        let mut names = Vec::new();
-        while node != ROOT {
-            names.push(self.paths.name(node));
-            node = self.paths.nodes[node as usize].parent;
-        }
-        names.reverse();
-        names
     }
 
     fn attributes(&self) -> Column {
