@@ -4,6 +4,7 @@
 //! says how they are stored); [`crate::Run::open`] reads such a folder as it reads a recorded one.
 
 pub mod coding;
+pub(crate) mod read;
 mod rows;
 mod schema;
 mod side;
