@@ -54,7 +54,7 @@ impl Run {
 }
 
 /// The process folders that came to a run after it was packed, or all.
-fn unpacked(folders: Vec<PathBuf>, side: Option<&Side>) -> Vec<PathBuf> {
+pub(crate) fn unpacked(folders: Vec<PathBuf>, side: Option<&Side>) -> Vec<PathBuf> {
     let Some(side) = side else { return folders };
     let is_new = |folder: &PathBuf| {
         let name = folder.file_name().unwrap_or_default();

@@ -16,7 +16,7 @@ impl Reading<'_, '_> {
         let bytes = self.path(Table::Spans).metadata().map_or(0, |file| file.len());
         builder.reserve(rows.min(bytes) as usize);
         let mut open = Vec::new();
-        let mut ids = NameIds::new(names);
+        let mut ids = NameIds::new(names, &self.side.lost_names);
         let (first_open, whose) = (self.side.first_open, format!("{:016x}", self.side.process));
         let mut row = 0;
         self.groups([Table::Spans, Table::SpanTicks], rows, |[spans, ticks], group| {
@@ -41,10 +41,13 @@ struct NameIds<'a> {
 }
 
 impl NameIds<'_> {
-    fn new(names: &mut Names) -> NameIds<'_> {
+    fn new<'a>(names: &'a mut Names, lost: &[(u32, String)]) -> NameIds<'a> {
         let mut ids = HashMap::new();
         for (id, text) in names.iter() {
             ids.entry(text.to_owned()).or_insert(id);
+        }
+        for (id, text) in lost {
+            ids.entry(text.clone()).or_insert(*id);
         }
         NameIds { names, ids }
     }
