@@ -3,7 +3,7 @@
 use super::Failure;
 use bytes::Bytes;
 use hodo_trace::packed::coding::{delta_encode, hybrid_encode};
-use hodo_trace::packed::{Coding, Field, NO_TEXT, Values};
+use hodo_trace::packed::{Coding, Field, NO_TEXT, Quick, Values};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
@@ -15,10 +15,10 @@ use parquet::schema::types::ColumnDescPtr;
 use std::collections::HashMap;
 
 /// Rows of a page.
-const PAGE_ROWS: usize = 1 << 17;
+const PAGE_ROWS: usize = 1 << 15;
 /// A longer text tells readers nothing they could skip rows by.
 const MAX_BOUND_BYTES: usize = 64;
-const ZSTD_LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 1;
 
 /// An encoded column, ready to be appended to a row group.
 pub(super) struct Chunk {
@@ -298,7 +298,7 @@ fn used(codes: &mut [u32], texts: usize) -> Vec<u32> {
 /// A number for each value and the distinct values; none when too many differ.
 fn codes_of(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
     let most = (values.len() / 4).max(1000);
-    let mut places: HashMap<i64, u32> = HashMap::new();
+    let mut places: HashMap<i64, u32, Quick> = HashMap::default();
     let mut distinct = Vec::new();
     let mut codes = Vec::with_capacity(values.len());
     let mut last = None;

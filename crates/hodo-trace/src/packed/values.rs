@@ -1,7 +1,7 @@
 //! Some rows of one column, whatever it is stored in.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Stands for no text among codes.
 pub const NO_TEXT: u32 = u32::MAX;
@@ -87,23 +87,64 @@ impl Values {
     }
 }
 
-/// Texts, each kept once.
+/// Texts, each kept once, but for a few that look alike.
 #[derive(Default)]
 struct Texts {
     texts: Vec<String>,
-    places: HashMap<String, u32>,
+    places: HashMap<u64, u32, Quick>,
 }
 
 impl Texts {
     fn place(&mut self, text: &str) -> u32 {
-        if let Some(&place) = self.places.get(text) {
+        let next = self.texts.len() as u32;
+        let place = *self.places.entry(mix_text(text)).or_insert(next);
+        if place < next && self.texts[place as usize] == text {
             return place;
         }
-        let place = self.texts.len() as u32;
         self.texts.push(text.to_owned());
-        self.places.insert(text.to_owned(), place);
-        place
+        next
     }
+}
+
+/// Hashes of which every bit depends on every bit of the key already.
+pub type Quick = BuildHasherDefault<Mixed>;
+
+/// See [`Quick`].
+#[derive(Default)]
+pub struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0, word);
+    }
+
+    fn write_i64(&mut self, word: i64) {
+        self.write_u64(word as u64);
+    }
+}
+
+pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline]
+pub(super) fn mix(hash: u64, word: u64) -> u64 {
+    let mixed = (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ mixed >> 32
+}
+
+pub(super) fn mix_text(text: &str) -> u64 {
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let hash = words.iter().fold(SEED, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    mix(mix(hash, u64::from_le_bytes(last)), text.len() as u64) | 1
 }
 
 /// What texts are made by.

@@ -49,12 +49,13 @@ impl Rows for Ticks<'_> {
 
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
         let (process, places) = (self.0.process, rows.clone());
+        let clock = process.clock.backwards();
         let rows = &process.marks[rows];
         match name {
             "name" => Values::whole(rows.iter().map(|mark| mark.name.into())),
-            "at" => Values::whole(
-                rows.iter().map(|mark| process.clock.rest(self.0.moment(mark.at), mark.at)),
-            ),
+            "at" => {
+                Values::whole(rows.iter().map(|mark| clock.rest(self.0.moment(mark.at), mark.at)))
+            }
             "sort" => Values::whole(rows.iter().map(|mark| mark.value.sort().into())),
             "word" => Values::whole(rows.iter().map(|mark| mark.value.word())),
             "own" => Values::whole(places.map(|place| {

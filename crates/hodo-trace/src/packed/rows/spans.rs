@@ -5,7 +5,7 @@ use crate::packed::values::{NO_TEXT, Values};
 use crate::table::attributes;
 use crate::tree::children::Children;
 use crate::tree::paths::ROOT;
-use crate::{Cpu, GpuBySpan, ProcessState, Row, SpanView};
+use crate::{AttrRow, Cpu, GpuBySpan, Process, ProcessState, Row, SpanView};
 use hodo_format::record::flag;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -15,16 +15,33 @@ pub(super) struct Spans<'a> {
     of: &'a Of<'a>,
     children: RefCell<Children>,
     gpu: GpuBySpan<'a>,
+    /// Scopes that have attributes, in order of row.
+    attributed: Vec<(Row, &'a [AttrRow])>,
 }
 
 const STATES: [&str; 4] = ["closed", "failed", "open", "left open"];
 const KINDS: [(u16, &str); 3] =
     [(flag::BENCH, "bench"), (flag::ITERATION, "iteration"), (flag::WARMUP, "warm-up")];
 
+fn attributed(process: &Process) -> Vec<(Row, &[AttrRow])> {
+    let by_scope = process.attrs.all().chunk_by(|a, b| a.span == b.span);
+    let row = |attrs: &[AttrRow]| process.spans.row_of(attrs.first()?.span);
+    let mut found: Vec<_> = by_scope.filter_map(|attrs| Some((row(attrs)?, attrs))).collect();
+    if !found.is_sorted_by_key(|of| of.0) {
+        found.sort_unstable_by_key(|of| of.0);
+    }
+    found
+}
+
 impl<'a> Spans<'a> {
     pub(super) fn new(of: &'a Of<'a>) -> Spans<'a> {
         let children = Children::new(of.tables.run, &of.tables.links, of.at);
-        Spans { of, children: RefCell::new(children), gpu: of.process.gpu_by_span() }
+        Spans {
+            of,
+            children: RefCell::new(children),
+            gpu: of.process.gpu_by_span(),
+            attributed: attributed(of.process),
+        }
     }
 
     fn views(&self, rows: Range<Row>) -> impl Iterator<Item = SpanView<'a>> + use<'a> {
@@ -118,11 +135,13 @@ impl<'a> Spans<'a> {
     }
 
     fn attributes(&self, rows: Range<Row>) -> Values {
-        let process = self.of.process;
-        if process.attrs.all().is_empty() {
-            return Values::same_text(None, rows.len());
-        }
-        Values::texts(self.views(rows).map(|span| attributes(span.attrs(), &process.names)))
+        let names = &self.of.process.names;
+        let first = self.attributed.partition_point(|of| of.0 < rows.start);
+        let mut next = self.attributed[first..].iter().peekable();
+        Values::texts(rows.map(|row| {
+            let (_, attrs) = next.next_if(|of| of.0 == row)?;
+            attributes(attrs, names)
+        }))
     }
 }
 
@@ -186,7 +205,7 @@ impl Rows for Ticks<'_> {
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
         let rows = rows.start as Row..rows.end as Row;
         let (process, spans) = (self.0.process, &self.0.process.spans);
-        let clock = &process.clock;
+        let clock = process.clock.backwards();
         match name {
             "flags" => Values::whole(rows.map(|row| spans.flags(row).into())),
             "start" => Values::whole(
