@@ -2,7 +2,7 @@
 
 use super::rows::Tables;
 use super::side::Side;
-use super::values::{NO_TEXT, SEED, Values, mix, mix_text};
+use super::values::{NO_TEXT, SEED, Same, Values, mix, mix_text};
 use super::{GROUP_ROWS, Table};
 use crate::Run;
 use std::collections::BTreeMap;
@@ -71,6 +71,14 @@ fn mix_values(hash: u64, values: &Values) -> u64 {
                 code => texts[code as usize],
             };
             codes.iter().fold(hash, |hash, code| mix(hash, word(code)))
+        }
+        Values::Same(same, rows) => {
+            let word = match same {
+                Same::None => 0,
+                Same::Whole(value) => *value as u64,
+                Same::Text(text) => mix_text(text),
+            };
+            mix(mix(hash, word), *rows as u64)
         }
     }
 }

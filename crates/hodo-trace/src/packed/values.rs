@@ -15,6 +15,19 @@ pub enum Values {
     Number(Vec<f64>, Option<Vec<bool>>),
     /// Texts: a place in the list for every row, [`NO_TEXT`] where there is none.
     Text(Vec<u32>, Vec<String>),
+    /// The same in every one of so many rows.
+    Same(Same, usize),
+}
+
+/// What is the same in every row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Same {
+    /// No value.
+    None,
+    /// A whole number.
+    Whole(i64),
+    /// A text.
+    Text(String),
 }
 
 impl Values {
@@ -24,6 +37,7 @@ impl Values {
             Values::Whole(values, _) => values.len(),
             Values::Number(values, _) => values.len(),
             Values::Text(codes, _) => codes.len(),
+            Values::Same(_, rows) => *rows,
         }
     }
 
@@ -38,8 +52,9 @@ impl Values {
 
     /// Whole numbers of which some are missing.
     pub(crate) fn wholes(values: impl Iterator<Item = Option<i64>>) -> Values {
-        let (values, there) = values.map(|v| (v.unwrap_or(0), v.is_some())).unzip();
-        Values::Whole(values, Some(there))
+        let (values, there): (Vec<i64>, Vec<bool>) =
+            values.map(|v| (v.unwrap_or(0), v.is_some())).unzip();
+        Values::Whole(values, Some(there).filter(|there| there.contains(&false)))
     }
 
     pub(crate) fn numbers(values: impl Iterator<Item = Option<f64>>) -> Values {
@@ -49,18 +64,12 @@ impl Values {
 
     /// One text, or none, for every row.
     pub(crate) fn same_text(text: Option<&str>, rows: usize) -> Values {
-        match text {
-            Some(text) => Values::Text(vec![0; rows], vec![text.to_owned()]),
-            None => Values::Text(vec![NO_TEXT; rows], Vec::new()),
-        }
+        Values::Same(text.map_or(Same::None, |text| Same::Text(text.to_owned())), rows)
     }
 
     /// One number, or none, for every row.
     pub(crate) fn same_whole(value: Option<i64>, rows: usize) -> Values {
-        match value {
-            Some(value) => Values::Whole(vec![value; rows], None),
-            None => Values::Whole(vec![0; rows], Some(vec![false; rows])),
-        }
+        Values::Same(value.map_or(Same::None, Same::Whole), rows)
     }
 
     /// Texts that are made once for each key.

@@ -14,8 +14,7 @@ pub fn hybrid_encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
         let run = run_length(&values[at..]);
         if run >= WORTH {
             literals(&values[from..at], width, out);
-            put_varint((run as u64) << 1, out);
-            out.extend_from_slice(&values[at].to_le_bytes()[..width.div_ceil(8) as usize]);
+            hybrid_encode_run(values[at], run, width, out);
             at += run;
             from = at;
         } else {
@@ -24,6 +23,12 @@ pub fn hybrid_encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
         }
     }
     literals(&values[from..], width, out);
+}
+
+/// Appends `value` so many times.
+pub fn hybrid_encode_run(value: u32, times: usize, width: u32, out: &mut Vec<u8>) {
+    put_varint((times as u64) << 1, out);
+    out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
 }
 
 fn run_length(values: &[u32]) -> usize {

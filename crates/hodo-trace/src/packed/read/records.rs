@@ -17,11 +17,16 @@ impl Reading<'_, '_> {
             self.side.rows.attrs,
             |[attrs, words], at, took| {
                 let scopes = attrs.wholes(at, "scope")?;
-                let (codes, texts) = attrs.texts(at, "value")?;
                 let (keys, sorts) = (words.wholes(at, "key")?, words.wholes(at, "sort")?);
                 let bits = words.wholes(at, "word")?;
+                // The texts of numbers take long to read and tell nothing new.
+                let has_texts = sorts.iter().any(|&sort| sort >= Value::FIRST_TEXT.into());
+                let texts = has_texts.then(|| attrs.texts(at, "value")).transpose()?;
                 for row in 0..scopes.len() {
-                    let text = || text(&codes, &texts, row).unwrap_or_default().into();
+                    let text = || {
+                        let found = texts.as_ref().and_then(|(codes, t)| text(codes, t, row));
+                        found.unwrap_or_default().into()
+                    };
                     rows.push(AttrRow {
                         span: SpanId(scopes[row] as u64),
                         key: keys[row] as u32,

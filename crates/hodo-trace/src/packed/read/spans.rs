@@ -4,6 +4,7 @@ use super::column::Column;
 use super::file::{TableFile, Unreadable};
 use super::{Reading, Table};
 use crate::clock::Backwards;
+use crate::packed::span_bits::SpanBits;
 use crate::spans::SpansBuilder;
 use crate::{Clock, Names, Spans, TraceError};
 use hodo_format::record::{Span, SpanId, flag};
@@ -11,7 +12,8 @@ use std::collections::HashMap;
 
 const COLUMNS: [&str; 8] =
     ["id", "parent", "name", "index", "start_ns", "duration_ns", "cpu_ns", "overhead_ns"];
-const TICKS: [&str; 5] = ["flags", "start", "duration", "cpu", "overhead"];
+const TICKS: [&str; 5] =
+    ["bits", SpanBits::LANES[0], SpanBits::LANES[1], SpanBits::LANES[2], SpanBits::LANES[3]];
 
 impl Reading<'_, '_> {
     pub(super) fn spans(&mut self, clock: &Clock, names: &mut Names) -> Result<Spans, TraceError> {
@@ -104,38 +106,36 @@ impl Rows<'_> {
                 return Err(Unreadable::Odd("its columns do not have the same rows".to_owned()));
             }
             let [id, parent, name, index, start, duration, cpu, overhead] = columns.columns();
-            let [flags, start_rest, duration_rest, cpu_rest, overhead_rest] = rests.columns();
+            let [bits, large @ ..] = rests.columns();
             let around = around.as_ref().map(|around| around.columns()[0]);
             names.clear();
             names.extend(name.texts.iter().map(|text| self.ids.id(text)));
             let clock = self.clock;
-            let length = |ns: &Column, rest: &Column, row: usize| {
+            let length = |ns: &Column, rest: i64, row: usize| {
                 let told = if ns.is_there(row) { clock.length(ns.wholes[row]) } else { 0 };
-                told.wrapping_add(rest.wholes[row] as u64)
+                told.wrapping_add(rest as u64)
             };
             for row in 0..rows {
                 let Some(&name) = names.get(name.codes[row] as usize) else {
                     return Err(Unreadable::Odd("a scope has no name".to_owned()));
                 };
+                let SpanBits { flags, rests } =
+                    SpanBits::again(bits.wholes[row], |lane| large[lane].wholes[row]);
                 let told = if start.is_there(row) { clock.moment(start.wholes[row]) } else { 0 };
-                let start = told.wrapping_add(start_rest.wholes[row] as u64);
-                let flags = flags.wholes[row] as u16;
+                let start = told.wrapping_add(rests[0] as u64);
                 let has_index = flags & flag::HAS_INDEX != 0;
                 let is_inside = around.is_none_or(|around| self.is_own(around, row));
+                let parent = if is_inside { parent.wholes[row] as u64 } else { SpanId::NONE.0 };
                 take(Span {
                     flags,
                     name,
                     id: SpanId(id.wholes[row] as u64),
-                    parent: if is_inside {
-                        SpanId(parent.wholes[row] as u64)
-                    } else {
-                        SpanId::NONE
-                    },
+                    parent: SpanId(parent),
                     start,
-                    end: start.wrapping_add(length(duration, duration_rest, row)),
-                    cpu: length(cpu, cpu_rest, row),
+                    end: start.wrapping_add(length(duration, rests[1], row)),
+                    cpu: length(cpu, rests[2], row),
                     index: if has_index { index.wholes[row] } else { 0 },
-                    overhead: length(overhead, overhead_rest, row),
+                    overhead: length(overhead, rests[3], row),
                 });
             }
         }

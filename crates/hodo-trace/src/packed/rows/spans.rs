@@ -1,6 +1,8 @@
 //! A row a scope, in the order the process holds them.
 
 use super::{Of, Rows, hex, id, names};
+use crate::clock::Backwards;
+use crate::packed::span_bits::SpanBits;
 use crate::packed::values::{NO_TEXT, Values};
 use crate::table::attributes;
 use crate::tree::children::Children;
@@ -117,6 +119,10 @@ impl<'a> Spans<'a> {
     }
 
     fn states(&self, rows: Range<Row>) -> Values {
+        let spans = &self.of.process.spans;
+        if rows.clone().all(|row| !spans.is_open(row) && !spans.is_failed(row)) {
+            return Values::same_text(Some(STATES[0]), rows.len());
+        }
         let code = |span: SpanView<'_>| match (span.is_open(), span.process.state) {
             (true, ProcessState::Live) => 2,
             (true, _) => 3,
@@ -127,6 +133,10 @@ impl<'a> Spans<'a> {
 
     fn kinds(&self, rows: Range<Row>) -> Values {
         let spans = &self.of.process.spans;
+        let any = KINDS.iter().fold(0, |any, kind| any | kind.0);
+        if rows.clone().all(|row| spans.flags(row) & any == 0) {
+            return Values::same_text(None, rows.len());
+        }
         let code = |row| {
             let found = KINDS.iter().position(|kind| spans.flags(row) & kind.0 != 0);
             found.map_or(NO_TEXT, |at| at as u32)
@@ -175,6 +185,10 @@ impl Rows for Spans<'_> {
                 Cpu::Missing(_) => None,
             })),
             "cpu_not_captured" => {
+                let is_there = |row| matches!(process.span(row).cpu_ns(), Cpu::Captured(_));
+                if rows.clone().all(is_there) {
+                    return Values::same_text(None, rows.len());
+                }
                 let missing = |span: SpanView<'_>| match span.cpu_ns() {
                     Cpu::Captured(_) => None,
                     Cpu::Missing(why) => Some(why as u32),
@@ -195,38 +209,69 @@ impl Rows for Spans<'_> {
 
 /// What [`Spans`] rounds away: flags, and the ticks between a time and the nanosecond it is told
 /// in. A time that is not told is here in full.
-pub(super) struct Ticks<'a>(pub(super) &'a Of<'a>);
+pub(super) struct Ticks<'a> {
+    of: &'a Of<'a>,
+    /// Rows that were looked at last, and whether any of their rests is large.
+    looked: RefCell<(Range<Row>, bool)>,
+}
+
+impl<'a> Ticks<'a> {
+    pub(super) fn new(of: &'a Of<'a>) -> Ticks<'a> {
+        Ticks { of, looked: RefCell::new((0..0, false)) }
+    }
+
+    fn words(&self, rows: Range<Row>) -> Values {
+        let clock = self.of.process.clock.backwards();
+        let mut any_large = false;
+        let words = Values::whole(rows.clone().map(|row| {
+            let word = self.bits(row, &clock).word();
+            any_large |= SpanBits::has_large(word);
+            word
+        }));
+        *self.looked.borrow_mut() = (rows, any_large);
+        words
+    }
+
+    /// Rests are large only where times are not told, or damaged: what was looked at says.
+    fn large(&self, lane: usize, rows: Range<Row>) -> Values {
+        if *self.looked.borrow() == (rows.clone(), false) {
+            return Values::same_whole(None, rows.len());
+        }
+        let clock = self.of.process.clock.backwards();
+        Values::wholes(rows.map(|row| self.bits(row, &clock).large(lane)))
+    }
+
+    fn bits(&self, row: Row, clock: &Backwards) -> SpanBits {
+        let (process, spans) = (self.of.process, &self.of.process.spans);
+        let length = |ticks| clock.length_rest(self.of.length(ticks), ticks);
+        let cpu = match spans.cpu(row) {
+            Cpu::Captured(ticks) => length(ticks),
+            Cpu::Missing(_) => 0,
+        };
+        let overhead = spans.overhead(row);
+        let told = self.of.length(overhead).filter(|_| process.has_overhead());
+        SpanBits {
+            flags: spans.flags(row),
+            rests: [
+                clock.rest(self.of.moment(spans.start(row)), spans.start(row)),
+                length(spans.duration(row)),
+                cpu,
+                clock.length_rest(told, overhead),
+            ],
+        }
+    }
+}
 
 impl Rows for Ticks<'_> {
     fn len(&self) -> usize {
-        self.0.process.spans.len()
+        self.of.process.spans.len()
     }
 
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
         let rows = rows.start as Row..rows.end as Row;
-        let (process, spans) = (self.0.process, &self.0.process.spans);
-        let clock = process.clock.backwards();
-        match name {
-            "flags" => Values::whole(rows.map(|row| spans.flags(row).into())),
-            "start" => Values::whole(
-                rows.map(|row| clock.rest(self.0.moment(spans.start(row)), spans.start(row))),
-            ),
-            "duration" => Values::whole(rows.map(|row| {
-                let ticks = spans.duration(row);
-                clock.length_rest(self.0.length(ticks), ticks)
-            })),
-            "cpu" => Values::whole(rows.map(|row| match spans.cpu(row) {
-                Cpu::Captured(ticks) => clock.length_rest(self.0.length(ticks), ticks),
-                Cpu::Missing(_) => 0,
-            })),
-            "overhead" => {
-                let told = process.has_overhead();
-                Values::whole(rows.map(|row| {
-                    let ticks = spans.overhead(row);
-                    clock.length_rest(self.0.length(ticks).filter(|_| told), ticks)
-                }))
-            }
-            _ => self.0.common(name, rows.len()),
+        match SpanBits::LANES.iter().position(|lane| *lane == name) {
+            None => self.words(rows),
+            Some(lane) => self.large(lane, rows),
         }
     }
 }
