@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn equal_texts_of_different_keys_are_kept_once() {
         let keys = [Some(3u32), None, Some(70_000_000), Some(3), Some(9)];
-        let text = |key: u32| (key != 9).then(|| if key == 3 { "a" } else { "b" });
+        let text = |key: u32| (key != 9).then_some(if key == 3 { "a" } else { "b" });
         let expected = Values::Text(vec![0, NO_TEXT, 1, 0, NO_TEXT], vec!["a".into(), "b".into()]);
         assert_eq!(Values::by_key(keys.into_iter(), text), expected);
         let alike = Values::by_key([Some(1u32), Some(2)].into_iter(), |_| Some("x"));

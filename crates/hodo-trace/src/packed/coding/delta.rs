@@ -75,9 +75,9 @@ pub fn delta_decode(
             }
             let all = (mini * usize::from(width)).div_ceil(8);
             let packed = take(&mut bytes, all)?;
-            unpack(packed, width.into(), kept, |above| {
+            unpack(packed, width.into(), kept, values, |above| {
                 last = last.wrapping_add(least).wrapping_add(above as i64);
-                values.push(last);
+                last
             });
         }
     }

@@ -89,7 +89,7 @@ pub fn hybrid_decode(
             if packed.len() < (kept * width as usize).div_ceil(8) {
                 return Err(SHORT);
             }
-            unpack(packed, width, kept, |value| values.push(value as u32));
+            unpack(packed, width, kept, values, |value| value as u32);
         }
     }
     Ok(())

@@ -8,8 +8,10 @@ use parquet::basic::Type;
 use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Why a file, or a part of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,8 @@ pub(super) fn odd<T>(why: impl Into<String>) -> Result<T, Unreadable> {
 pub(crate) struct TableFile {
     file: SerializedFileReader<File>,
     table: Table,
+    /// Whether something in it could not be read.
+    spoilt: Rc<Cell<bool>>,
 }
 
 impl TableFile {
@@ -44,10 +48,17 @@ impl TableFile {
         let schema = value(SCHEMA_KEY).and_then(|text| text.parse().ok());
         match (schema, value(TABLE_KEY)) {
             (Some(newer), _) if newer > SCHEMA => Err(Unreadable::Newer(newer)),
-            (Some(_), Some(name)) if name == table.name() => Ok(TableFile { file, table }),
+            (Some(_), Some(name)) if name == table.name() => {
+                Ok(TableFile { file, table, spoilt: Rc::default() })
+            }
             (Some(_), Some(name)) => odd(format!("it is of the table `{name}`")),
             _ => odd("hodo did not write it"),
         }
+    }
+
+    /// Whether something in it could not be read.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.spoilt.get()
     }
 
     /// Row groups.
@@ -75,7 +86,7 @@ impl TableFile {
             columns.push(self.open_column(group, name)?);
         }
         match columns.try_into() {
-            Ok(columns) => Ok(Scan { columns }),
+            Ok(columns) => Ok(Scan { columns, spoilt: self.spoilt.clone() }),
             Err(_) => odd("a column is missing"),
         }
     }
@@ -83,13 +94,24 @@ impl TableFile {
     /// A column of a group.
     pub(crate) fn column(&self, group: usize, name: &str) -> Result<Values, Unreadable> {
         let (mut column, mut pages) = self.open_column(group, name)?;
-        while let Some(page) = pages.get_next_page()? {
-            column.page(page)?;
-        }
-        column.finish()
+        let mut read = || {
+            while let Some(page) = pages.get_next_page()? {
+                column.page(page)?;
+            }
+            std::mem::take(&mut column).finish()
+        };
+        read().inspect_err(|_| self.spoilt.set(true))
     }
 
     fn open_column(
+        &self,
+        group: usize,
+        name: &str,
+    ) -> Result<(Column, Box<dyn PageReader>), Unreadable> {
+        self.find_column(group, name).inspect_err(|_| self.spoilt.set(true))
+    }
+
+    fn find_column(
         &self,
         group: usize,
         name: &str,
@@ -160,11 +182,16 @@ impl TableFile {
 /// Some columns of a row group, read together some rows at a time.
 pub(super) struct Scan<const N: usize> {
     columns: [(Column, Box<dyn PageReader>); N],
+    spoilt: Rc<Cell<bool>>,
 }
 
 impl<const N: usize> Scan<N> {
     /// Reads the next rows, in the place of those before; how many, none after the last.
     pub(super) fn next(&mut self) -> Result<Option<usize>, Unreadable> {
+        self.read().inspect_err(|_| self.spoilt.set(true))
+    }
+
+    fn read(&mut self) -> Result<Option<usize>, Unreadable> {
         let mut rows = None;
         for (column, pages) in &mut self.columns {
             column.clear();

@@ -60,7 +60,7 @@ pub(crate) fn process(
     side: &SideProcess,
     meter: &mut Meter<'_>,
 ) -> Result<Process, TraceError> {
-    let mut reading = Reading { folder, side, damage: side.damage.again(), lost: 0, meter };
+    let mut reading = Reading { folder, side, damage: side.damage.again(folder), lost: 0, meter };
     let (clock, mut names) = (side.clock(), side.names());
     let threads = side.threads();
     let spans = reading.spans(&clock, &mut names)?;
@@ -134,7 +134,7 @@ impl Reading<'_, '_> {
         let Ok(files) = <[TableFile; N]>::try_from(files) else { return Ok(()) };
         let mut seen = 0;
         for group in 0..files[0].groups() {
-            let (rows, bytes, offset) = files[0].extent(group);
+            let (rows, bytes, _) = files[0].extent(group);
             let alike = files.iter().all(|f| group < f.groups() && f.extent(group).0 == rows);
             let mut took = 0;
             let taken = match alike {
@@ -145,7 +145,9 @@ impl Reading<'_, '_> {
             self.meter
                 .add(files.iter().filter(|f| group < f.groups()).map(|f| f.extent(group).1).sum());
             if let Err(error) = taken {
-                let path = self.path(tables[0]);
+                let spoilt = files.iter().position(TableFile::is_spoilt).unwrap_or(0);
+                let path = self.path(tables[spoilt]);
+                let offset = files[spoilt].extent(group).2;
                 self.damaged(&path, offset, bytes, (rows - took.min(rows)) as u64, &error);
             }
         }

@@ -39,7 +39,7 @@ impl Rows for Attrs<'_> {
             "key" => Values::by_key(rows.iter().map(|a| Some(a.key)), |key| Some(names.text(key))),
             "type" => {
                 let sorts = rows.iter().map(|a| Some(u32::from(a.value.sort())));
-                Values::by_key(sorts, |sort| Value::type_of(sort))
+                Values::by_key(sorts, Value::type_of)
             }
             "value" => Values::texts(rows.iter().map(|a| Some(self.text(&a.value)))),
             "number" => Values::numbers(rows.iter().map(|a| a.value.as_f64())),

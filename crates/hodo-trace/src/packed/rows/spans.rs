@@ -4,6 +4,7 @@ use super::{Of, Rows, hex, id, names};
 use crate::clock::Backwards;
 use crate::packed::span_bits::SpanBits;
 use crate::packed::values::{NO_TEXT, Values};
+use crate::spans::Narrow;
 use crate::table::attributes;
 use crate::tree::children::Children;
 use crate::tree::paths::ROOT;
@@ -15,7 +16,7 @@ use std::ops::Range;
 /// The scopes of a process.
 pub(super) struct Spans<'a> {
     of: &'a Of<'a>,
-    children: RefCell<Children>,
+    own: Narrow,
     gpu: GpuBySpan<'a>,
     /// Scopes that have attributes, in order of row.
     attributed: Vec<(Row, &'a [AttrRow])>,
@@ -24,6 +25,16 @@ pub(super) struct Spans<'a> {
 const STATES: [&str; 4] = ["closed", "failed", "open", "left open"];
 const KINDS: [(u16, &str); 3] =
     [(flag::BENCH, "bench"), (flag::ITERATION, "iteration"), (flag::WARMUP, "warm-up")];
+
+/// Ticks of every scope that no child covers.
+fn own_ticks(of: &Of<'_>) -> Narrow {
+    let spans = &of.process.spans;
+    let mut children = Children::new(of.tables.run, &of.tables.links, of.at);
+    let mut own = Narrow::default();
+    own.reserve(spans.len());
+    spans.rows().for_each(|row| own.push(children.own_time(spans, row)));
+    own
+}
 
 fn attributed(process: &Process) -> Vec<(Row, &[AttrRow])> {
     let by_scope = process.attrs.all().chunk_by(|a, b| a.span == b.span);
@@ -37,10 +48,9 @@ fn attributed(process: &Process) -> Vec<(Row, &[AttrRow])> {
 
 impl<'a> Spans<'a> {
     pub(super) fn new(of: &'a Of<'a>) -> Spans<'a> {
-        let children = Children::new(of.tables.run, &of.tables.links, of.at);
         Spans {
             of,
-            children: RefCell::new(children),
+            own: own_ticks(of),
             gpu: of.process.gpu_by_span(),
             attributed: attributed(of.process),
         }
@@ -96,12 +106,8 @@ impl<'a> Spans<'a> {
     }
 
     fn own_times(&self, rows: Range<Row>) -> Values {
-        let (process, mut children) = (self.of.process, self.children.borrow_mut());
-        if !process.is_timed() {
-            return Values::same_whole(None, rows.len());
-        }
-        let own = rows.map(|row| children.own_time(&process.spans, row));
-        Values::whole(own.map(|ticks| process.clock.duration_ns(ticks) as i64))
+        let clock = &self.of.process.clock;
+        self.timed(rows, |row| clock.duration_ns(self.own.get(row)) as i64)
     }
 
     fn overheads(&self, rows: Range<Row>) -> Values {
