@@ -14,6 +14,7 @@ mod ls;
 mod machine;
 mod monitor;
 mod output;
+mod pack;
 mod report;
 mod run;
 mod runs;
@@ -43,6 +44,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Pack(args) => pack::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),

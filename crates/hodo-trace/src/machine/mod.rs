@@ -11,6 +11,7 @@ mod linked;
 mod live;
 mod missing;
 mod of_run;
+mod packed;
 mod read;
 mod series;
 mod state;

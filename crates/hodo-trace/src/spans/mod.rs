@@ -67,6 +67,14 @@ pub enum CpuMissing {
 }
 
 impl CpuMissing {
+    pub(crate) const ALL: [CpuMissing; 5] = [
+        CpuMissing::Suspended,
+        CpuMissing::OtherThread,
+        CpuMissing::Off,
+        CpuMissing::Open,
+        CpuMissing::Uncalibrated,
+    ];
+
     /// The reason in words.
     pub fn text(self) -> &'static str {
         match self {
@@ -207,6 +215,11 @@ impl Spans {
     /// The row of the scope it was opened in, if that was read.
     pub fn parent_row(&self, row: Row) -> Option<Row> {
         Some(build::up(row, self.up.get(row))).filter(|&up| up != NO_ROW)
+    }
+
+    /// Whether it comes from a slot, not from a record.
+    pub(crate) fn is_slot(&self, row: Row) -> bool {
+        row as usize >= self.first_open
     }
 
     /// Marks a scope as failed: it has an attribute that says so.
