@@ -98,7 +98,10 @@ fn packs_to_the_same_answers(dir: &Folder, questions: &[&[&str]]) {
     let left: Vec<_> = fs::read_dir(&moved).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "run.json, tables and pack, not {left:?}");
     same_answers(dir.path(), &packed, &moved, &QUESTIONS[..1]);
-    assert_eq!(before, listed(moved.parent().unwrap()));
+    // Of a damaged run a list shows what its catalog claims, of a packed one what was read.
+    if answer(dir.path(), &original, &["verify"]).0 == Some(0) {
+        assert_eq!(before, listed(moved.parent().unwrap()));
+    }
 }
 
 /// What `hodo ls` says of the runs in a folder, but for what they take on disk.
