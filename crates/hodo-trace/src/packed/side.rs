@@ -23,6 +23,19 @@ pub struct Side {
     pub hodo: String,
     pub(crate) processes: Vec<SideProcess>,
     pub(crate) machines: Vec<SideMachine>,
+    /// The files beside it.
+    pub files: Vec<SideFile>,
+}
+
+/// A file as it was written.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SideFile {
+    /// Where it lies in the run's folder.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Its CRC-32C.
+    pub crc32c: u32,
 }
 
 /// A process without the rows of its tables.
@@ -118,13 +131,14 @@ pub(crate) struct SideMachine {
 }
 
 impl Side {
-    /// The side file of `run`.
+    /// The side file of `run`, whose files are yet to be written.
     pub fn of(run: &Run) -> Side {
         Side {
             schema: super::SCHEMA,
             hodo: env!("CARGO_PKG_VERSION").to_owned(),
             processes: run.processes.iter().map(|p| SideProcess::of(p, &run.folder)).collect(),
             machines: run.machines.iter().map(|machine| machine.side(&run.folder)).collect(),
+            files: Vec::new(),
         }
     }
 

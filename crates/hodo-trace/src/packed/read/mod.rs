@@ -1,5 +1,6 @@
 //! Reading a packed run. What is damaged is counted and said, and the rest is read.
 
+mod check;
 mod column;
 mod file;
 mod machines;
@@ -12,6 +13,7 @@ use super::side::{Side, SideProcess};
 use super::{HIDDEN, SCHEMA, SIDE_FILE, TABLES, file_name};
 use crate::read::Meter;
 use crate::{Damage, Gpu, Process, ProcessInfo, TraceError};
+pub use check::check;
 use file::{TableFile, Unreadable};
 pub(crate) use machines::machines;
 use std::path::{Path, PathBuf};
