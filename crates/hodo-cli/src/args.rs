@@ -64,7 +64,14 @@ Examples:
   hodo export --to chrome > run.json
   hodo export --to speedscope -o run.speedscope.json
   hodo export --to csv --table marks > marks.csv
+  hodo export --to parquet -o run.parquet      a folder of tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
+
+const PACK_EXAMPLES: &str = "\
+Examples:
+  hodo pack --out archive/run                  a copy as Parquet tables, which every verb reads
+  hodo pack 20261115-2015 --remove-originals   in place, and what was recorded goes
+  hodo pack --out archive/run2 --json";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -178,6 +185,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Fold a run that has ended into compact Parquet tables; every verb reads it as before, and so do pandas, polars, DuckDB and Spark.
+    #[command(after_help = PACK_EXAMPLES)]
+    Pack(PackArgs),
     /// Make a run of what another tool recorded; every other verb then reads it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
@@ -549,7 +559,7 @@ pub struct ExportArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Format,
 
-    /// File to write; if left out, standard output, or on a terminal a file named after the run.
+    /// File to write; if left out, standard output, or on a terminal a file named after the run. Of parquet it is a folder, which is made.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -594,6 +604,27 @@ pub enum Format {
     Csv,
     /// JSON lines: an object for every scope, mark and piece of GPU work.
     Ndjson,
+    /// A folder of Parquet tables, for pandas, polars, DuckDB, Spark; hodo reads it as a run.
+    Parquet,
+}
+
+/// `hodo pack`.
+#[derive(Args, Debug)]
+pub struct PackArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// Folder to make; if left out, the tables go into the run's own folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Read the packed run back, and when it is the same in every row and column, remove what was recorded.
+    #[arg(long)]
+    pub remove_originals: bool,
+
+    /// Print one JSON document instead of the folder's path.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hodo import`.
