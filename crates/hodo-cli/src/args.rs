@@ -64,7 +64,7 @@ Examples:
   hodo export --to chrome > run.json
   hodo export --to speedscope -o run.speedscope.json
   hodo export --to csv --table marks > marks.csv
-  hodo export --to parquet -o run.parquet      a folder of tables: docs/parquet.md
+  hodo export --to parquet tables              a folder of Parquet tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
 
 const PACK_EXAMPLES: &str = "\
@@ -555,11 +555,15 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub run: RunArg,
 
+    /// Folder to make, for parquet; if it stands alone, of the newest run.
+    #[arg(value_name = "DIR", conflicts_with = "output")]
+    pub folder: Option<PathBuf>,
+
     /// The format to write.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Format,
 
-    /// File to write; if left out, standard output, or on a terminal a file named after the run. Of parquet it is a folder, which is made.
+    /// File to write; if left out, standard output, or on a terminal a file named after the run.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

@@ -91,29 +91,10 @@ impl Clock {
         Some(mine.ticks.saturating_add_signed((ns as f64 / rate).round() as i64))
     }
 
-    /// Ticks past the moment told as `ns`, which rounding took away; all of them where it is not
-    /// told.
-    pub(crate) fn rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
-        ticks.wrapping_sub(ns.map_or(0, |ns| self.nearest_tick(ns))) as i64
-    }
-
-    /// The same of a duration.
-    pub(crate) fn length_rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
-        ticks.wrapping_sub(ns.map_or(0, |ns| self.nearest_length(ns))) as i64
-    }
-
-    /// About when [`Clock::steady_ns`] is `ns`.
-    #[inline]
-    pub(crate) fn nearest_tick(&self, ns: i64) -> u64 {
-        let Some(anchor) = self.anchors.first() else { return ns as u64 };
-        let ns = ns.wrapping_sub(anchor.wall_ns as i64);
-        anchor.ticks.wrapping_add((ns as f64 / self.ns_per_tick.unwrap_or(1.0)) as i64 as u64)
-    }
-
-    /// About as many ticks as take `ns`.
-    #[inline]
-    pub(crate) fn nearest_length(&self, ns: i64) -> u64 {
-        (ns as f64 / self.ns_per_tick.unwrap_or(1.0)) as u64
+    /// The way back from nanoseconds to ticks.
+    pub(crate) fn backwards(&self) -> Backwards {
+        let (ticks, ns) = self.anchors.first().map_or((0, 0), |a| (a.ticks, a.wall_ns as i64));
+        Backwards { ticks, ns, ticks_per_ns: 1.0 / self.ns_per_tick.unwrap_or(1.0) }
     }
 
     /// Nanoseconds of a tick; none when it is not calibrated.
@@ -157,6 +138,40 @@ impl Axis {
         let delta = ticks.wrapping_sub(self.ticks) as i64;
         // As good as rounding, which is a call where the processor is not known to do it.
         self.ns.saturating_add((delta as f64 * self.ns_per_tick + 0.5) as i64)
+    }
+}
+
+/// Turns nanoseconds back into about as many ticks, many of them; what rounding took away is kept
+/// beside them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backwards {
+    ticks: u64,
+    ns: i64,
+    ticks_per_ns: f64,
+}
+
+impl Backwards {
+    /// About when [`Clock::steady_ns`] is `ns`.
+    #[inline]
+    pub(crate) fn moment(&self, ns: i64) -> u64 {
+        let ns = ns.wrapping_sub(self.ns) as f64;
+        self.ticks.wrapping_add((ns * self.ticks_per_ns) as i64 as u64)
+    }
+
+    /// About as many ticks as take `ns`.
+    #[inline]
+    pub(crate) fn length(&self, ns: i64) -> u64 {
+        (ns as f64 * self.ticks_per_ns) as i64 as u64
+    }
+
+    /// Ticks past the moment told as `ns`; all of them where it is not told.
+    pub(crate) fn rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
+        ticks.wrapping_sub(ns.map_or(0, |ns| self.moment(ns))) as i64
+    }
+
+    /// The same of a duration.
+    pub(crate) fn length_rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
+        ticks.wrapping_sub(ns.map_or(0, |ns| self.length(ns))) as i64
     }
 }
 

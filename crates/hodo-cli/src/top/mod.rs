@@ -46,6 +46,7 @@ pub fn run(args: &TopArgs, dir: &Path, color: When) -> Outcome {
         true => Source::recorded(args, dir)?,
         false => {
             let run = args.run.as_deref().map(|name| Run::find(dir, Some(name))).transpose()?;
+            refuse_packed(run.as_deref())?;
             Source::Live(Wanted { dir: dir.to_owned(), run, interval })
         }
     };
@@ -59,6 +60,18 @@ pub fn run(args: &TopArgs, dir: &Path, color: When) -> Outcome {
         Ok(Some(signal)) => Ok(die_by(signal)),
         Err(error) => Err(Failure::Failed(format!(
             "cannot draw on this terminal: {error}; `hodo top --once` prints one frame as text"
+        ))),
+    }
+}
+
+/// A packed run is over, and what it was while it ran is in its tables.
+fn refuse_packed(run: Option<&Path>) -> Result<(), Failure> {
+    match run.filter(|run| hodo_trace::packed::is_packed(run)) {
+        None => Ok(()),
+        Some(run) => Err(Failure::Failed(format!(
+            "{} is packed: nothing records into it; `hodo report` shows it, \
+             `hodo top --replay` its machine's readings",
+            run.display()
         ))),
     }
 }

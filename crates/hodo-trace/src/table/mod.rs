@@ -175,6 +175,11 @@ fn in_order(table: Table, columns: Vec<Column>) -> Vec<Column> {
 
 /// Attributes as a JSON object, a later value of a key in the place of an earlier; none: no text.
 pub(crate) fn attributes(attrs: &[AttrRow], names: &Names) -> Option<String> {
+    if let [only] = attrs {
+        let key = serde_json::to_string(&names.text(only.key)).ok()?;
+        let value = serde_json::to_string(&only.value.resolved(names)).ok()?;
+        return Some(format!("{{{key}:{value}}}"));
+    }
     if attrs.is_empty() {
         return None;
     }

@@ -67,7 +67,7 @@ impl<'a> Tables<'a> {
             {
                 let spans = spans::Spans::new(&of);
                 visit(Table::Spans, whose, &spans)?;
-                visit(Table::SpanTicks, whose, &spans::Ticks(&of))?;
+                visit(Table::SpanTicks, whose, &spans::Ticks::new(&of))?;
             }
             visit(Table::Marks, whose, &marks::Marks(&of))?;
             visit(Table::MarkTicks, whose, &marks::Ticks(&of))?;
