@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Any
 
 from hodo import _hodo
 from hodo._table import Rows, Table
 
 # Queries that ask what tables there are need all of them.
 _ASKING = {"show", "describe", "summarize", "information_schema", "duckdb_tables", "duckdb_columns"}
-
-
-class Readable(Protocol):
-    """What tables are read from."""
-
-    def table(self, name: str) -> Any: ...
 
 
 def sql(query: str, runs: list[Any]) -> Table:
@@ -60,6 +54,12 @@ def _refused(error: Exception) -> ValueError:
     return ValueError(f"the query failed: {error}\nthe tables are {tables}")
 
 
+def _kept(answer: Any) -> Any:
+    """Runs the query now, once: what goes wrong is said here, and what was found stays."""
+    run = "materialize" if hasattr(answer, "materialize") else "execute"
+    return getattr(answer, run)()
+
+
 class _DuckDb:
     """What duckdb answered; it holds the answer, and gives it out in any form."""
 
@@ -69,10 +69,7 @@ class _DuckDb:
         self._connection = duckdb.connect(":memory:")
         try:
             self._prepare(tables, views)
-            self._answer = self._connection.sql(self._only_reading(query))
-            if self._answer is None:
-                raise ValueError("a query that gives no table")
-            self._answer.execute()
+            self._answer = _kept(self._connection.sql(self._only_reading(query)))
         except (duckdb.Error, ValueError) as error:
             raise _refused(error) from error
 
@@ -143,9 +140,13 @@ class _DataFusion:
 
     def __init__(self, query: str, tables: dict[str, list[Table]], views: dict[str, str]) -> None:
         import datafusion
-        import pyarrow
 
-        context = datafusion.SessionContext()
+        from hodo import _frames
+
+        arrow = _frames.package("pyarrow", "arrow")
+        # The views have an order, which a `limit` on them means.
+        keep_order = {"datafusion.sql_parser.enable_subquery_sort_elimination": "false"}
+        context = datafusion.SessionContext(datafusion.SessionConfig(keep_order))
         reading = datafusion.SQLOptions()
         reading = reading.with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
         for name, parts in tables.items():
@@ -157,7 +158,7 @@ class _DataFusion:
             context.sql(f"create view {name} as {text}")
         try:
             answer = context.sql_with_options(query, reading)
-            self._answer = pyarrow.Table.from_batches(answer.collect(), answer.schema())
+            self._answer = arrow.Table.from_batches(answer.collect(), answer.schema())
         except Exception as error:  # What it raises is a plain Exception.
             raise _refused(error) from error
 

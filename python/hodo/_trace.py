@@ -17,6 +17,7 @@ from hodo._table import Format, Recorded, Table
 
 Path: TypeAlias = "str | os.PathLike[str]"
 Where: TypeAlias = "str | Iterable[str] | Mapping[str, object]"
+Document: TypeAlias = dict[str, Any]
 Last: TypeAlias = "int | str | timedelta"
 
 _FORMATS = ("tree", "dict", "json", "df", "polars", "arrow")
@@ -98,9 +99,9 @@ class Run:
         """The processes of the run, a row each."""
         return self.table("processes", format)
 
-    def verdict(self) -> dict[str, Any] | None:
+    def verdict(self) -> Document | None:
         """What bounds the run, why, and what to try, as in ``hodo report --json``; of a whole run only."""
-        verdict: dict[str, Any] | None = self.dict()["verdict"]
+        verdict: Document | None = self.dict()["verdict"]
         return verdict
 
     def sql(self, query: str) -> Table:

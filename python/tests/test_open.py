@@ -152,7 +152,7 @@ def test_kernels_and_copies_add_up_to_the_report(gpu: Path) -> None:
     starts = [row[kernels.columns.index("start_ns")] for row in kernels.fetchall()]
     assert starts == sorted(starts)
     kinds = {row[copies.columns.index("kind")] for row in copies.fetchall()}
-    assert "copy" in kinds and "kernel" not in kinds
+    assert kinds == {"set", "wait"}
 
 
 TABLES = ["tree", "spans", "marks", "attrs", "kernels", "copies", "samples", "processes", "health"]
@@ -172,7 +172,7 @@ def test_arrow_libraries_take_every_table(gpu: Path, training: Path, name: str) 
         assert kinds <= {"int64", "double", "dictionary"}
         polars = pytest.importorskip("polars")
         assert polars.DataFrame(table).to_dicts() == rows
-        assert polars.from_arrow(table).to_dicts() == rows
+        assert list(polars.from_arrow(table)) == rows
         pandas = pytest.importorskip("pandas")
         assert len(pandas.DataFrame.from_arrow(table)) == len(rows)
         duckdb = pytest.importorskip("duckdb")

@@ -5,7 +5,7 @@ mod tree;
 
 pub use tree::tree_columns;
 
-use crate::packed::{Field, Kind, Rows, Table, Tables, Values};
+use crate::packed::{Field, Kind, Rows, Same, Table, Tables, Values};
 use crate::select::{Selection, select};
 use crate::{AttrRow, Filter, NamePattern, Names, Process, Run};
 use hodo_format::record::SpanId;
@@ -54,7 +54,7 @@ impl Column {
         self.len() == 0
     }
 
-    fn new(name: &'static str, values: Values) -> Column {
+    fn new(name: &'static str, kind: Kind, values: Values) -> Column {
         let (data, valid) = match values {
             Values::Whole(values, valid) => (Data::I64(values), valid),
             Values::Number(values, valid) => (Data::F64(values), valid),
@@ -63,17 +63,13 @@ impl Column {
                 let codes = codes.into_iter().map(|code| code as i32).collect();
                 (Data::Text { codes, texts }, None)
             }
+            Values::Same(same, rows) => same_in(kind, same, rows),
         };
         Column { name, data, valid }
     }
 
     fn none_of(field: &Field) -> Column {
-        let values = match field.kind {
-            Kind::Whole => Values::Whole(Vec::new(), None),
-            Kind::Number => Values::Number(Vec::new(), None),
-            Kind::Text => Values::Text(Vec::new(), Vec::new()),
-        };
-        Column::new(field.name, values)
+        Column::new(field.name, field.kind, Values::Same(Same::None, 0))
     }
 
     /// The rows at `places`, in their order.
@@ -94,6 +90,17 @@ impl Column {
         let Data::I64(values) = &self.data else { return None };
         let is_there = self.valid.as_ref().is_none_or(|valid| valid[row]);
         is_there.then(|| values[row])
+    }
+}
+
+/// A column that has one value, or none, in every row.
+fn same_in(kind: Kind, same: Same, rows: usize) -> (Data, Option<Vec<bool>>) {
+    match (kind, same) {
+        (_, Same::Whole(value)) => (Data::I64(vec![value; rows]), None),
+        (_, Same::Text(text)) => (Data::Text { codes: vec![0; rows], texts: vec![text] }, None),
+        (Kind::Whole, Same::None) => (Data::I64(vec![0; rows]), Some(vec![false; rows])),
+        (Kind::Number, Same::None) => (Data::F64(vec![0.0; rows]), Some(vec![false; rows])),
+        (Kind::Text, Same::None) => (Data::Text { codes: vec![-1; rows], texts: Vec::new() }, None),
     }
 }
 
@@ -130,13 +137,13 @@ pub fn sample_columns(run: &Run, series: Option<&NamePattern>) -> Vec<Column> {
 /// A column of the rows that are wanted.
 fn part(field: &Field, rows: &dyn Rows, wanted: Option<&[usize]>) -> Column {
     let Some(wanted) = wanted else {
-        return Column::new(field.name, rows.column(field.name, 0..rows.len()));
+        return Column::new(field.name, field.kind, rows.column(field.name, 0..rows.len()));
     };
     // Few of many are asked for together: the last scopes of a long run.
     let range = wanted.first().map_or(0, |&first| first)..wanted.last().map_or(0, |last| last + 1);
     let first = range.start;
     let places: Vec<usize> = wanted.iter().map(|row| row - first).collect();
-    Column::new(field.name, rows.column(field.name, range)).at(&places)
+    Column::new(field.name, field.kind, rows.column(field.name, range)).at(&places)
 }
 
 /// The rows of a process's table that a filter keeps; none: all of them.
@@ -146,7 +153,7 @@ fn wanted(table: Table, of: &Process, kept: &Selection, rows: &dyn Rows) -> Opti
         (Selection::All, _) => None,
         (_, Table::Spans) => Some(all.filter(|&row| kept.keeps(row as u32)).collect()),
         _ => {
-            let scopes = Column::new("scope", rows.column("scope", all.clone()));
+            let scopes = Column::new("scope", Kind::Whole, rows.column("scope", all.clone()));
             let row = |at| of.spans.row_of(SpanId(scopes.whole(at)? as u64));
             Some(all.filter(|&at| row(at).is_some_and(|row| kept.keeps(row))).collect())
         }

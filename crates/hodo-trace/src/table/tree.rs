@@ -1,7 +1,7 @@
 //! The tree of scopes as a table: the numbers of a report.
 
-use super::Column;
-use crate::packed::Values;
+use super::{Column, Data};
+use crate::packed::{Kind, Values};
 use crate::{Durations, Filter, Node, NodeKind, Run, Tree, by_total, tree};
 
 /// A row a path of scopes that `filter` keeps, each parent before its children, siblings with the
@@ -15,13 +15,16 @@ pub fn tree_columns(run: &Run, filter: &Filter) -> Vec<Column> {
     rows.retain(|&at| tree.nodes[at as usize].kind == NodeKind::Scope);
     let nodes = || rows.iter().map(|&at| &tree.nodes[at as usize]);
     let number = |name, of: fn(&Node) -> Option<u64>| {
-        let values = nodes().map(|node| of(node).map(|number| number as i64));
-        Column::new(name, Values::wholes(values))
+        let values: Vec<Option<u64>> = nodes().map(of).collect();
+        // Whether any is missing or not, the column has the same type.
+        let valid = Some(values.iter().map(Option::is_some).collect());
+        let values = values.into_iter().map(|number| number.unwrap_or(0) as i64).collect();
+        Column { name, data: Data::I64(values), valid }
     };
     let whole = |name, of: fn(&Node) -> u64| {
-        Column::new(name, Values::whole(nodes().map(|node| of(node) as i64)))
+        Column::new(name, Kind::Whole, Values::whole(nodes().map(|node| of(node) as i64)))
     };
-    let texts = |name, texts: Values| Column::new(name, texts);
+    let texts = |name, texts: Values| Column::new(name, Kind::Text, texts);
     vec![
         texts("run", Values::same_text(Some(&run.info.id), rows.len())),
         texts("path", Values::texts(rows.iter().map(|&at| Some(path(&tree, at))))),
