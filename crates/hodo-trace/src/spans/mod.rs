@@ -10,7 +10,7 @@ use hodo_format::record::{SpanId, flag};
 
 pub(crate) use build::SpansBuilder;
 use ids::Ids;
-pub(crate) use narrow::Narrow;
+pub(crate) use narrow::{Narrow, NarrowBuilder};
 pub(crate) use scan::SpanScan;
 
 /// A span's place in [`Spans`].
