@@ -122,7 +122,7 @@ impl Networks {
         let has = |place: Place| self.known.values().any(|known| *known == place);
         let (has_own, has_alone) = (has(Place::Own), has(Place::Alone));
         move |name| match self.known.get(name) {
-            Some(Place::End) => !has_own && !(has_alone && is_named_as_end(name)),
+            Some(Place::End) => !(has_own || has_alone && is_named_as_end(name)),
             _ => true,
         }
     }
