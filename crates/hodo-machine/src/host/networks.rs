@@ -12,49 +12,75 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Networks {
     dev: ProcFile,
-    routes: PathBuf,
+    routes: [PathBuf; 2],
     about: PathBuf,
-    /// Whether an interface is a link's end, looked at when it first appears.
-    is_end: HashMap<String, bool>,
+    /// What interfaces are, looked at when they first appear.
+    known: HashMap<String, Place>,
+}
+
+/// What an interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It has a device, or a default route leads through it, as through a container's own end.
+    Own,
+    /// It has no peer: a bridge, a bond, a tunnel.
+    Alone,
+    /// The end of a link to elsewhere.
+    End,
 }
 
 impl Networks {
     pub fn new(root: &Root) -> Networks {
         Networks {
             dev: root.proc_file("net/dev"),
-            routes: root.proc("net/route"),
+            routes: [root.proc("net/route"), root.proc("net/ipv6_route")],
             about: root.sys("class/net"),
-            is_end: HashMap::new(),
+            known: HashMap::new(),
         }
     }
 }
 
-/// Interfaces of default routes: a container's own interface is a link's end too.
-fn ways_out(routes: &Path) -> HashSet<String> {
-    let text = std::fs::read_to_string(routes).unwrap_or_default();
-    let way_out = |line: &str| {
+/// Interfaces of default routes.
+fn ways_out([four, six]: &[PathBuf; 2]) -> HashSet<String> {
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    let is_zero = |word: &str| word.bytes().all(|digit| digit == b'0');
+    let by_four = |line: &str| {
         let mut words = line.split_ascii_whitespace();
         let name = words.next()?;
-        (words.next()? == "00000000").then(|| name.to_owned())
+        is_zero(words.next()?).then(|| name.to_owned())
     };
-    text.lines().filter_map(way_out).collect()
+    let by_six = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (to, name) = (words.get(..2)?, *words.last()?);
+        to.iter().all(|word| is_zero(word)).then(|| name.to_owned())
+    };
+    let mut names: HashSet<String> = read(four).lines().filter_map(by_four).collect();
+    names.extend(read(six).lines().filter_map(by_six));
+    names
 }
 
-/// Whether an interface is the end of a link to elsewhere: no device, nothing below it as a VLAN or
-/// a bond has it, and a peer, or a bridge above it.
-fn is_end(folder: &Path, name: &str) -> bool {
+/// What an interface is that no route leads out of. A VLAN or a bond has interfaces below it.
+fn place(folder: &Path, name: &str) -> Place {
     let number = |file: &str| -> Option<u64> {
         std::fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()
     };
     let has_peer = match (number("iflink"), number("ifindex")) {
         (Some(peer), Some(own)) => peer != 0 && peer != own,
-        _ => name.starts_with("veth"),
+        _ => is_named_as_end(name),
     };
     let is_below =
         |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("lower_");
     let has_below = || std::fs::read_dir(folder).is_ok_and(|all| all.flatten().any(is_below));
-    let is_joined = || folder.join("master").exists();
-    (has_peer || is_joined()) && !folder.join("device").exists() && !has_below()
+    let has_bridge = || folder.join("master").exists();
+    match () {
+        () if folder.join("device").exists() => Place::Own,
+        () if (has_peer || has_bridge()) && !has_below() => Place::End,
+        () => Place::Alone,
+    }
+}
+
+fn is_named_as_end(name: &str) -> bool {
+    name.starts_with("veth")
 }
 
 /// Name, bytes received and bytes sent of a line of `/proc/net/dev`.
@@ -72,31 +98,48 @@ fn is_real((name, ..): &(&str, u64, u64)) -> bool {
     !name.is_empty() && *name != "lo"
 }
 
-/// Looks at those of `names` that are new, and forgets those that are gone.
-fn learn(ends: &mut HashMap<String, bool>, names: &HashSet<&str>, about: &Path, routes: &Path) {
-    ends.retain(|name, _| names.contains(name.as_str()));
-    let new: Vec<&&str> = names.iter().filter(|name| !ends.contains_key(**name)).collect();
-    if !new.is_empty() {
-        let ways_out = ways_out(routes);
-        let is_hidden = |name: &str| !ways_out.contains(name) && is_end(&about.join(name), name);
-        ends.extend(new.into_iter().map(|name| ((*name).to_owned(), is_hidden(name))));
+impl Networks {
+    /// Looks at those of `names` that are new, and forgets those that are gone.
+    fn learn(&mut self, names: &HashSet<String>) {
+        self.known.retain(|name, _| names.contains(name));
+        let new: Vec<&String> =
+            names.iter().filter(|name| !self.known.contains_key(*name)).collect();
+        if new.is_empty() {
+            return;
+        }
+        let ways_out = ways_out(&self.routes);
+        for name in new {
+            let place = match ways_out.contains(name) {
+                true => Place::Own,
+                false => place(&self.about.join(name), name),
+            };
+            self.known.insert(name.clone(), place);
+        }
+    }
+
+    /// The ones that are shown: a link's end is not where there is what its bytes go through.
+    fn shown(&self) -> impl Fn(&str) -> bool + use<'_> {
+        let has = |place: Place| self.known.values().any(|known| *known == place);
+        let (has_own, has_alone) = (has(Place::Own), has(Place::Alone));
+        move |name| match self.known.get(name) {
+            Some(Place::End) => !(has_own || has_alone && is_named_as_end(name)),
+            _ => true,
+        }
     }
 }
 
 impl Reader for Networks {
     fn read(&mut self, table: &mut Table) {
-        let Networks { dev, routes, about, is_end } = self;
-        let Some(text) = dev.read() else { return };
-        let found: Vec<(&str, u64, u64)> = text.lines().filter_map(line).filter(is_real).collect();
-        learn(is_end, &found.iter().map(|(name, ..)| *name).collect(), about, routes);
-        // In a container that no route leads out of, ends are all there is.
-        let has_own = is_end.values().any(|is_end| !is_end);
-        for (name, received, sent) in found {
-            if !has_own || is_end.get(name) == Some(&false) {
-                let source = || Source::Network(name.into());
-                table.put(source(), &metric::NETWORK_RECEIVED, received as f64);
-                table.put(source(), &metric::NETWORK_SENT, sent as f64);
-            }
+        let Some(text) = self.dev.read() else { return };
+        let found = text.lines().filter_map(line).filter(is_real);
+        let found: Vec<(String, u64, u64)> =
+            found.map(|(name, received, sent)| (name.to_owned(), received, sent)).collect();
+        self.learn(&found.iter().map(|(name, ..)| name.clone()).collect());
+        let is_shown = self.shown();
+        for (name, received, sent) in found.iter().filter(|(name, ..)| is_shown(name)) {
+            let source = || Source::Network(name.clone());
+            table.put(source(), &metric::NETWORK_RECEIVED, *received as f64);
+            table.put(source(), &metric::NETWORK_SENT, *sent as f64);
         }
     }
 
@@ -180,7 +223,7 @@ mod tests {
             assert_eq!(shown(&mut networks), ["eth0"]);
             machine.remove(&format!("sys/class/net/{link}"));
         }
-        assert_eq!(networks.is_end.len(), 2);
+        assert_eq!(networks.known.len(), 2);
     }
 
     #[test]
@@ -195,7 +238,17 @@ mod tests {
         ]);
         assert_eq!(shown(&mut Networks::new(&machine.root())), ["eth0", "net1"]);
         machine.remove("proc/net/route");
-        machine.write("proc/net/dev", &dev(&["lo", "eth0"]));
-        assert_eq!(shown(&mut Networks::new(&machine.root())), ["eth0"], "there is no other");
+        let both = ["eth0", "net1"];
+        assert_eq!(shown(&mut Networks::new(&machine.root())), both, "no route leads out");
+        machine.write("proc/net/dev", &dev(&["lo", "eth0", "net1", "vethab"]));
+        assert_eq!(shown(&mut Networks::new(&machine.root())), both, "containers inside");
+        let zeros = "0".repeat(32);
+        let six =
+            format!("{zeros} 00 {zeros} 00 {zeros} 00000400 00000001 00000000 00000003 eth0\n");
+        machine.write("proc/net/ipv6_route", &six);
+        machine.write("proc/net/dev", &dev(&["lo", "eth0", "lxcab"]));
+        machine.write("sys/class/net/lxcab/ifindex", "5");
+        machine.write("sys/class/net/lxcab/iflink", "2");
+        assert_eq!(shown(&mut Networks::new(&machine.root())), ["eth0"]);
     }
 }
