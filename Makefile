@@ -45,6 +45,11 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready
 	@bash scripts/python-tests.sh "$(CACHE)"
 	@bash cpp/tests/run.sh "$(CACHE)"
 
+.PHONY: test-spark
+test-spark: ## The tables of a run as Spark reads them; installs Java where there is none
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@bash scripts/spark-tests.sh "$(CACHE)"
+
 .PHONY: test-cupti
 test-cupti: $(CACHE)/venv/.ready ## hodo's numbers against the headers and libraries of every CUPTI from 12.0 to 13.4
 	@$(CACHE)/venv/bin/python tests/cupti/fetch.py "$(CACHE)/cupti"

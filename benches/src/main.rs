@@ -24,10 +24,11 @@ fn main() -> ExitCode {
         "instructions" => commands::instructions::run(rest),
         "spool-rate" => commands::spool_rate::run(rest),
         "report-cost" => commands::report_cost::run(rest),
-        _ => {
-            Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost"
-                .into())
-        }
+        "record" => commands::record::run(rest),
+        "pack-cost" => commands::pack_cost::run(rest),
+        _ => Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost|\
+                  record|pack-cost"
+            .into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

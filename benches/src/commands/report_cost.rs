@@ -9,10 +9,11 @@ use std::time::Instant;
 
 const TRIES: usize = 3;
 
-struct Cost {
-    wall_s: f64,
-    cpu_s: f64,
-    peak_mib: f64,
+/// What a program took.
+pub struct Cost {
+    pub wall_s: f64,
+    pub cpu_s: f64,
+    pub peak_mib: f64,
 }
 
 /// Reports a few times and tells the least.
@@ -22,8 +23,9 @@ pub fn run(arguments: &[String]) -> Done {
     };
     // Children inherit the core.
     machine::pin(0, 0);
-    let costs: Vec<Cost> =
-        (0..TRIES).map(|_| report(Path::new(hodo), folder)).collect::<Result<_, _>>()?;
+    let costs: Vec<Cost> = (0..TRIES)
+        .map(|_| measured(Path::new(hodo), &["report", folder]))
+        .collect::<Result<_, _>>()?;
     for cost in &costs {
         println!(
             "report: {:.2} s wall, {:.2} s CPU, {:.0} MiB peak",
@@ -37,10 +39,11 @@ pub fn run(arguments: &[String]) -> Done {
     Ok(())
 }
 
-fn report(hodo: &Path, folder: &str) -> Result<Cost, String> {
+/// Runs `hodo` with these arguments.
+pub fn measured(hodo: &Path, arguments: &[&str]) -> Result<Cost, String> {
     let began = Instant::now();
     let mut command = Command::new(hodo);
-    command.args(["report", folder]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| format!("{}: {error}", hodo.display()))?;
     let mut status = 0;
     // SAFETY: zeroed is a valid rusage; the call fills both, and the child is ours to wait for.
@@ -50,7 +53,7 @@ fn report(hodo: &Path, folder: &str) -> Result<Cost, String> {
         usage
     };
     if status != 0 {
-        return Err(format!("hodo report {folder} failed"));
+        return Err(format!("hodo {} failed", arguments.join(" ")));
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Cost {

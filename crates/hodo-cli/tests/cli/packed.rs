@@ -355,13 +355,33 @@ fn other_readers_find_the_same_in_the_tables() {
 }
 
 #[test]
-fn scopes_of_many_row_groups_come_back() {
+fn the_snippets_of_the_page_run() {
+    let Some(python) = python() else { return };
+    let dir = folder(&samples::training(100));
+    let output = hodo(dir.path(), &["export", "--to", "parquet", "tables"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "tables\n");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(python)
+        .args([root.join("tests/snippets.py"), root.join("../../docs/parquet.md")])
+        .args(["pyarrow", "polars", "duckdb"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn scopes_of_several_pages_come_back() {
     let mut made = Made::new(7);
     let outer = made.open(1);
-    for at in 0..3000u64 {
+    for at in 0..40_000u64 {
         made.span(Scope::new("inner", outer, at * 1000, at * 1000 + 500 + at % 7).index(at as i64));
     }
-    made.close(outer, Scope::new("outer", SpanId::NONE, 0, 3_100_000));
+    made.close(outer, Scope::new("outer", SpanId::NONE, 0, 41_000_000));
     packs_to_the_same(&folder(&made));
 }
 
