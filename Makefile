@@ -79,6 +79,10 @@ header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runti
 bench: ## Cost of a scope against the floor and the peers, pump and report figures
 	@bash benches/run.sh
 
+.PHONY: bench-large
+bench-large: ## Time and memory of the report and of exports of a hundred million spans
+	@bash benches/large.sh $(BENCH_ARGS)
+
 .PHONY: bench-python
 bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty native context manager and the peers
 	@bash benches/python/run.sh "$(CACHE)" $(BENCH_ARGS)

@@ -2,6 +2,7 @@
 
 pub mod count;
 pub mod instructions;
+pub mod large_cost;
 pub mod launches;
 pub mod pack_cost;
 pub mod record;

@@ -2,7 +2,7 @@
 //! and a report from its tables against one from the spool.
 
 use super::Done;
-use super::report_cost::{Cost, measured};
+use crate::cost::{Cost, cost};
 use crate::{machine, table};
 use std::fs;
 use std::path::Path;
@@ -16,13 +16,12 @@ pub fn run(arguments: &[String]) -> Done {
     };
     // Children inherit the core.
     machine::pin(0, 0);
-    let hodo = Path::new(hodo);
     let (mut packs, mut opens) = (Vec::new(), Vec::new());
     for _ in 0..TRIES {
         let _ = fs::remove_dir_all(packed);
-        packs.push(measured(hodo, &["pack", run, "--out", packed])?);
+        packs.push(cost(hodo, &["pack", run, "--out", packed])?);
         // A filter that drops every scope: what is left is reading them.
-        opens.push(measured(hodo, &["report", run, "--name", "no such scope"])?);
+        opens.push(cost(hodo, &["report", run, "--name", "no such scope"])?);
     }
     let spans = table_rows(Path::new(packed))? as f64;
     let least =
@@ -45,11 +44,11 @@ pub fn run(arguments: &[String]) -> Done {
 }
 
 /// The least of reports from the tables and from the spool, in turns.
-fn compare_reports(hodo: &Path, run: &str, packed: &str) -> Done {
+fn compare_reports(hodo: &str, run: &str, packed: &str) -> Done {
     let mut least = [f64::INFINITY; 2];
     for _ in 0..TRIES {
         for (least, folder) in least.iter_mut().zip([run, packed]) {
-            *least = least.min(measured(hodo, &["report", folder])?.cpu_s);
+            *least = least.min(cost(hodo, &["report", folder])?.cpu_s);
         }
     }
     let [spool, tables] = least;

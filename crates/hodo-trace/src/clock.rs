@@ -33,8 +33,9 @@ impl Clock {
     }
 
     /// Nanoseconds that `ticks` ticks take; 0, which means nothing, when it is not calibrated.
+    #[inline]
     pub fn duration_ns(&self, ticks: u64) -> u64 {
-        (ticks as f64 * self.ns_per_tick.unwrap_or(0.0)).round() as u64
+        rounded(ticks as f64 * self.ns_per_tick.unwrap_or(0.0))
     }
 
     /// Nanoseconds since 1970 at `ticks`, as the wall clock showed it: by the nearest anchor before.
@@ -139,6 +140,14 @@ impl Axis {
         // As good as rounding, which is a call where the processor is not known to do it.
         self.ns.saturating_add((delta as f64 * self.ns_per_tick + 0.5) as i64)
     }
+}
+
+/// A positive number to the nearest whole one, which is a call where the processor is not known to
+/// do it.
+#[inline]
+fn rounded(number: f64) -> u64 {
+    let whole = number as u64;
+    whole.saturating_add(u64::from(number - whole as f64 >= 0.5))
 }
 
 /// Turns nanoseconds back into about as many ticks, many of them; what rounding took away is kept

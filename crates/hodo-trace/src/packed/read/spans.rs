@@ -19,9 +19,6 @@ impl Reading<'_, '_> {
     pub(super) fn spans(&mut self, clock: &Clock, names: &mut Names) -> Result<Spans, TraceError> {
         let rows = self.side.rows.spans;
         let mut builder = SpansBuilder::default();
-        // A claim that the file cannot bear out is not believed: a page of rows takes some bytes.
-        let bytes = self.path(Table::Spans).metadata().map_or(0, |file| file.len());
-        builder.reserve(rows.min(bytes) as usize);
         let mut open = Vec::new();
         let mut rows_read = Rows {
             clock: clock.backwards(),

@@ -4,19 +4,20 @@ use super::{Of, Rows, hex, id, names};
 use crate::clock::Backwards;
 use crate::packed::span_bits::SpanBits;
 use crate::packed::values::{NO_TEXT, Values};
-use crate::spans::Narrow;
+use crate::spans::{Narrow, NarrowBuilder};
 use crate::table::attributes;
-use crate::tree::children::Children;
+use crate::tree::children::own_times;
 use crate::tree::paths::ROOT;
 use crate::{AttrRow, Cpu, GpuBySpan, Process, ProcessState, Row, SpanView};
 use hodo_format::record::flag;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The scopes of a process.
 pub(super) struct Spans<'a> {
     of: &'a Of<'a>,
-    own: Narrow,
+    own: OwnTicks,
     gpu: GpuBySpan<'a>,
     /// Scopes that have attributes, in order of row.
     attributed: Vec<(Row, &'a [AttrRow])>,
@@ -27,13 +28,33 @@ const KINDS: [(u16, &str); 3] =
     [(flag::BENCH, "bench"), (flag::ITERATION, "iteration"), (flag::WARMUP, "warm-up")];
 
 /// Ticks of every scope that no child covers.
-fn own_ticks(of: &Of<'_>) -> Narrow {
-    let spans = &of.process.spans;
-    let mut children = Children::new(of.tables.run, &of.tables.links, of.at);
-    let mut own = Narrow::default();
-    own.reserve(spans.len());
-    spans.rows().for_each(|row| own.push(children.own_time(spans, row)));
-    own
+struct OwnTicks {
+    in_order: Narrow,
+    /// Of scopes whose children do not come before them in order.
+    late: HashMap<Row, u64>,
+}
+
+impl OwnTicks {
+    fn new(of: &Of<'_>) -> OwnTicks {
+        let mut in_order = NarrowBuilder::default();
+        let mut late = HashMap::new();
+        let mut next = 0;
+        own_times(of.tables.run, &of.tables.links, of.at, |row, times, _| {
+            if row < next {
+                late.insert(row, times.own);
+                return;
+            }
+            (next..row).for_each(|_| in_order.push(0));
+            in_order.push(times.own);
+            next = row + 1;
+        });
+        (next..of.process.spans.len() as Row).for_each(|_| in_order.push(0));
+        OwnTicks { in_order: in_order.finish(), late }
+    }
+
+    fn get(&self, row: Row) -> u64 {
+        self.late.get(&row).copied().unwrap_or_else(|| self.in_order.get(row))
+    }
 }
 
 fn attributed(process: &Process) -> Vec<(Row, &[AttrRow])> {
@@ -50,7 +71,7 @@ impl<'a> Spans<'a> {
     pub(super) fn new(of: &'a Of<'a>) -> Spans<'a> {
         Spans {
             of,
-            own: own_ticks(of),
+            own: OwnTicks::new(of),
             gpu: of.process.gpu_by_span(),
             attributed: attributed(of.process),
         }
