@@ -26,7 +26,11 @@ fn main() -> ExitCode {
         "spool-rate" => commands::spool_rate::run(rest),
         "report-cost" => commands::report_cost::run(rest),
         "large-cost" => commands::large_cost::run(rest),
-        _ => Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost|large-cost".into()),
+        "record" => commands::record::run(rest),
+        "pack-cost" => commands::pack_cost::run(rest),
+        _ => Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost|\
+                  large-cost|record|pack-cost"
+            .into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

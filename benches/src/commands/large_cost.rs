@@ -1,5 +1,5 @@
 //! `large-cost <hodo> <run folder>`: time and memory of `hodo` on a run of a hundred million spans:
-//! its report, and the exports that people look at.
+//! its report, the exports that people look at, packing it, and a report of the packed one.
 
 use super::Done;
 use crate::cost::cost;
@@ -14,14 +14,19 @@ pub fn run(arguments: &[String]) -> Done {
     };
     // Children inherit the core.
     machine::pin(0, 0);
-    for what in
-        [&["report"] as &[&str], &["export", "--to", "chrome"], &["export", "--to", "perfetto"]]
-    {
-        let arguments = [what, &[folder.as_str()]].concat();
-        let cost = cost(hodo, &arguments)?;
-        let name = what.join(" ");
+    let packed = format!("{folder}-packed");
+    let work: [(&str, &[&str]); 5] = [
+        ("report", &["report", folder]),
+        ("export --to chrome", &["export", "--to", "chrome", folder]),
+        ("export --to perfetto", &["export", "--to", "perfetto", folder]),
+        ("pack", &["pack", folder, "--out", &packed]),
+        ("report of the packed run", &["report", &packed]),
+    ];
+    for (name, arguments) in work {
+        let cost = cost(hodo, arguments)?;
         println!("{name}: {cost}");
         table::verdict(&format!("peak memory of {name}"), cost.peak_mib, PEAK_MIB, " MiB");
     }
+    std::fs::remove_dir_all(packed)?;
     Ok(())
 }
