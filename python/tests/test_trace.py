@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,6 +56,19 @@ def test_the_document_is_what_the_program_prints(training: Path) -> None:
     assert hodo.trace(dir=training, format="dict") == printed
     assert json.loads(hodo.trace(dir=training, format="json")) == printed
     assert printed["spans"] == SPANS
+
+
+def test_the_newest_is_a_programs_not_a_monitors(training: Path, tmp_path: Path) -> None:
+    shutil.copytree(training, tmp_path, dirs_exist_ok=True)
+    alone = tmp_path / "20991231-000000-hodo-monitor-000001"
+    (alone / "machine-host-01234567").mkdir(parents=True)
+    about = {"format": 1, "id": alone.name, "app": "hodo monitor", "start_ns": 4102358400 * 10**9}
+    (alone / "run.json").write_text(json.dumps(about))
+    assert hodo.trace(dir=tmp_path, format="dict")["spans"] == SPANS
+    for run in tmp_path.iterdir():
+        if run != alone and run.is_dir():
+            shutil.rmtree(run)
+    assert hodo.trace(dir=tmp_path, format="dict")["spans"] == 0, "there is no other"
 
 
 @pytest.mark.parametrize(

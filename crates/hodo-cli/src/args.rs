@@ -506,7 +506,7 @@ pub struct MonitorArgs {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
-    /// The run to write into, a folder or the beginning of an id; if left out, a new one.
+    /// The run to write into, a folder or the beginning of an id; if left out, the one that HODO_RUN names, or a new one.
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 
@@ -514,7 +514,7 @@ pub struct MonitorArgs {
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 
-    /// Go on in the background. The run's folder gets `monitor.pid` and `monitor.log`.
+    /// Go on in the background; `monitor.log` is in this host's folder in the run.
     #[arg(long, conflicts_with = "stop")]
     pub daemon: bool,
 
