@@ -256,4 +256,20 @@ mod tests {
         assert_eq!(mine.ticks_of(&slow(WALL), 9 + 3_000, false), moment);
         assert_eq!(mine.ticks_of(&Clock::default(), 9, true), None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn rounding_is_that_of_the_library(number in 0.0..1e20_f64, scale in 0_i32..40) {
+            for number in [number, number / 2_f64.powi(2 * scale), (number / 1e12).floor() + 0.5] {
+                proptest::prop_assert_eq!(rounded(number), number.round() as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_just_below_a_half_are_rounded_down() {
+        for number in [0.0, 0.49999999999999994, 0.5, 1.5, 4503599627370495.5, 1e300] {
+            assert_eq!(rounded(number), number.round() as u64, "{number}");
+        }
+    }
 }
