@@ -38,7 +38,16 @@ from hodo._hodo import (
     scope,
 )
 
-from hodo._later import bench, carry, child_env, window
+from hodo._later import (
+    bench,
+    carry,
+    child_env,
+    inference,
+    request_id,
+    tokens,
+    traceparent,
+    window,
+)
 
 __version__ = "0.1.0"
 
@@ -60,15 +69,19 @@ __all__ = [
     "epochs",
     "flush",
     "health",
+    "inference",
     "init",
     "is_on",
     "mark",
     "profile",
     "report",
+    "request_id",
     "scope",
     "shutdown",
     "sql",
+    "tokens",
     "trace",
+    "traceparent",
     "window",
 ]
 

@@ -157,10 +157,16 @@ def _send(inner: Any, sent: Any) -> Any:
 
 
 def carry(function: Function) -> Function:
-    link = _hodo.current()
+    from hodo._request import around
+
+    link, request = _hodo.current(), around.get()
 
     def carried(*args: Any, **kwargs: Any) -> Any:
-        with _hodo.attach(link):
-            return function(*args, **kwargs)
+        token = around.set(request)
+        try:
+            with _hodo.attach(link):
+                return function(*args, **kwargs)
+        finally:
+            around.reset(token)
 
     return functools.update_wrapper(carried, function)  # type: ignore[return-value]

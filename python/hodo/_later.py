@@ -63,6 +63,70 @@ def child_env() -> dict[str, str]:
     return _children.child_env()
 
 
+def inference(
+    function: Function | None = None, /, *, chunk_times: bool = False, **attrs: Any
+) -> Any:
+    """Make every call of a serving function a request, with its tokens and times.
+
+    ::
+
+        @hodo.inference(model="small")
+        async def complete(prompt):
+            async for token in engine.generate(prompt):
+                yield token
+
+    For functions, coroutines, generators, async generators, and functions that return one of these
+    or a stream object. The scope ``request`` is under the scope that called, has a ``request_id``,
+    and stays open until its stream has ended, was closed, or is dropped unread. Its summary marks
+    are ``request_duration_ms``, of streams ``time_to_first_token_ms``, and where tokens are known
+    ``input_tokens``, ``output_tokens``, ``total_tokens`` and ``tokens_per_second``: from
+    :func:`tokens`, from a ``usage`` as OpenAI's, from ``generate`` of transformers, else from
+    counting the parts of the stream; ``source`` says which.
+
+    An argument ``request_id`` or ``traceparent`` of a call is read, and kept from a function that
+    takes none.
+
+    chunk_times: also mark every part of a stream with the time since the one before, ``chunk_ms``.
+    attrs: attributes of every request.
+    """
+    from hodo import _inference
+
+    decorate = _inference.Serving(attrs, chunk_times).decorate
+    return decorate if function is None else decorate(function)
+
+
+def request_id() -> str | None:
+    """The id of the request around this code; None outside of requests."""
+    from hodo import _request
+
+    return _request.request_id()
+
+
+def tokens(*, input: int | None = None, output: int | None = None) -> None:
+    """Say how many tokens the request around this code took in or gave out; calls add up.
+
+    What is said here goes before what hodo counts itself. Outside of requests it does nothing.
+    """
+    from hodo import _request
+
+    _request.tokens(input, output)
+
+
+def traceparent() -> str | None:
+    """The header ``traceparent`` for what the current scope calls; None outside all scopes.
+
+    ::
+
+        requests.post(url, json=body, headers={"traceparent": hodo.traceparent()})
+
+    It continues the trace that the request around this code came with; else that of the variable
+    ``TRACEPARENT``; else it starts one.
+    """
+    from hodo import _request
+
+    return _request.traceparent()
+
+
 def window(
     kind: str = "pc-sampling",
     seconds: float | None = None,
