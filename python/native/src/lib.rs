@@ -119,6 +119,19 @@ fn flagged<'py>(
     }
 }
 
+/// How many scopes up the innermost open one of a name is; None where none is open here.
+#[pyfunction]
+fn levels_to(name: &str) -> Option<usize> {
+    if !hodo_record::is_on() {
+        return None;
+    }
+    // SAFETY: the lock is held; the first call puts the running context's stack on its thread.
+    unsafe {
+        here::to_look();
+        record::levels_to(hodo_record::intern(name))
+    }
+}
+
 #[pymodule]
 fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -155,6 +168,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(epochs, module)?)?;
     module.add_function(wrap_pyfunction!(batches, module)?)?;
     module.add_function(wrap_pyfunction!(flagged, module)?)?;
+    module.add_function(wrap_pyfunction!(levels_to, module)?)?;
     module.add_function(wrap_pyfunction!(control::arrive, module)?)?;
     module.add_function(wrap_pyfunction!(handles::attach, module)?)?;
     module.add_function(wrap_pyfunction!(handles::current, module)?)?;

@@ -177,7 +177,7 @@ pub const fn plain(
     }
 }
 
-static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
+static METHODS: Gil<[ffi::PyMethodDef; 9]> = Gil::new([
     fast(c"set", set, c"set($self, /, **attrs)\n--\n\nSet attributes of the scope."),
     fast(
         c"mark",
@@ -185,6 +185,12 @@ static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
         c"mark($self, name, value, kind='point', /, **attrs)\n--\n\nAttach a value to the scope.",
     ),
     plain(c"end", end, ffi::METH_NOARGS, c"end($self, /)\n--\n\nClose the scope now."),
+    plain(
+        c"_cancel",
+        cancel,
+        ffi::METH_NOARGS,
+        c"_cancel($self, /)\n--\n\nTake the scope back, as if it had not been opened.",
+    ),
     plain(
         c"fail",
         fail,
@@ -293,6 +299,23 @@ unsafe extern "C-unwind" fn mark(
 unsafe extern "C-unwind" fn end(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter holds the lock; the object is a scope.
     unsafe { leave(object.cast(), std::ptr::null_mut()) };
+    record::none()
+}
+
+/// Of a scope that was opened for something that did not come.
+unsafe extern "C-unwind" fn cancel(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: as for `end`.
+    unsafe {
+        let scope = object.cast::<Scope>();
+        let opened = std::mem::replace(&mut (*scope).opened, binding::Opened::INERT);
+        if opened.slot != INERT && is_on() {
+            here::to_change();
+            (*scope).span = 0;
+            if let Some(table) = table() {
+                (table.cancel)(opened.slot, opened.id);
+            }
+        }
+    }
     record::none()
 }
 
