@@ -131,7 +131,7 @@ class _Step:
 
     __slots__ = ("_awaitable", "_steps")
 
-    def __init__(self, steps: _hodo.Steps, awaitable: Any) -> None:
+    def __init__(self, steps: Any, awaitable: Any) -> None:
         self._steps = steps
         self._awaitable = awaitable
 

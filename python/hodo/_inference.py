@@ -8,7 +8,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
-from hodo import _hodo, _streams
+from hodo import _hodo, _streams, hooks
 from hodo._decorate import _Step
 from hodo._request import Meter, Request
 
@@ -77,6 +77,7 @@ class Serving:
         id, traceparent = arguments.take(args, kwargs)
         if not _hodo.is_on():
             return None
+        hooks.install_part("transformers", "transformers.generation.utils")
         return Request(self._attrs, id, traceparent, self._chunk_times, self._meter)
 
 

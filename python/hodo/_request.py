@@ -195,7 +195,9 @@ def tokens(input: int | None, output: int | None) -> None:
     outside = around.get()
     given = {_usage.INPUT: input, _usage.OUTPUT: output}
     for name, count in given.items():
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
+        if count is not None and (
+            isinstance(count, bool) or not isinstance(count, int) or count < 0
+        ):
             raise ValueError(f"{name.removesuffix('_tokens')} is a number of tokens, not {count!r}")
     if outside is not None and outside.meter is not None:
         counts = {name: count for name, count in given.items() if count is not None}

@@ -151,7 +151,9 @@ class AsyncStream(_Proxy):
         self._hodo_request.end(GeneratorExit())
 
     async def _close_stream(self, *_raised: Any) -> None:
-        closing = getattr(self._hodo_stream, "close", None) or getattr(self._hodo_stream, "aclose", None)
+        closing = getattr(self._hodo_stream, "close", None) or getattr(
+            self._hodo_stream, "aclose", None
+        )
         closed = closing() if callable(closing) else None
         if inspect.isawaitable(closed):
             await closed

@@ -40,7 +40,11 @@ class Trace(NamedTuple):
         if not isinstance(header, str):
             return None
         found = _HEADER.fullmatch(header.strip())
-        if found is None or found["version"] == "ff" or (found["more"] and found["version"] == _VERSION):
+        if (
+            found is None
+            or found["version"] == "ff"
+            or (found["more"] and found["version"] == _VERSION)
+        ):
             return None
         if not int(found["trace"], 16) or not int(found["caller"], 16):
             return None

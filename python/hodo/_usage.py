@@ -21,7 +21,15 @@ _PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("output_tokens_details", "reasoning_tokens"),
     ),
 }
-_TEXTS = ("content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal", "audio")
+_TEXTS = (
+    "content",
+    "reasoning_content",
+    "reasoning",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "audio",
+)
 
 
 def usage(response: Any) -> dict[str, int]:

@@ -27,7 +27,10 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
         "torch.distributed": "hodo.hooks.distributed",
         "torch._dynamo": "hodo.hooks.dynamo",
     },
-    "transformers": {"transformers.trainer": "hodo.hooks.transformers"},
+    "transformers": {
+        "transformers.trainer": "hodo.hooks.transformers",
+        "transformers.generation.utils": "hodo.hooks.generate",
+    },
     "lightning": {
         "lightning.pytorch": "hodo.hooks.lightning",
         "pytorch_lightning": "hodo.hooks.lightning",
@@ -156,10 +159,17 @@ def install(frameworks: Iterable[str] | str | None, settings: Settings) -> None:
         _settings = _settings.and_also(settings)
         for name in wanted:
             for module, home in FRAMEWORKS[name].items():
-                if module not in _hooks and importlib.util.find_spec(home) is not None:
-                    _hooks[module] = _Hook(name, module, home)
-                    _hooks[module].wait()
+                if importlib.util.find_spec(home) is not None:
+                    install_part(name, module)
         _share(wanted)
+
+
+def install_part(framework: str, module: str) -> None:
+    """Hooks one module of a framework, once."""
+    with _lock:
+        if module not in _hooks:
+            _hooks[module] = _Hook(framework, module, FRAMEWORKS[framework][module])
+            _hooks[module].wait()
 
 
 def remove() -> None:
