@@ -46,7 +46,9 @@ from hodo._later import (
     request_id,
     tokens,
     traceparent,
+    unwrap,
     window,
+    wrap,
 )
 
 __version__ = "0.1.0"
@@ -82,7 +84,9 @@ __all__ = [
     "tokens",
     "trace",
     "traceparent",
+    "unwrap",
     "window",
+    "wrap",
 ]
 
 # Type checkers take this for what `typing` calls so, whose import would cost milliseconds.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hodo._window import Window
 
     Function = TypeVar("Function", bound=Callable[..., Any])
+    Estimator = TypeVar("Estimator")
 
 
 def bench(
@@ -243,3 +244,27 @@ def report(
     from hodo import _trace
 
     return _trace.report(run, name=name, where=where, last=last, dir=dir)
+
+
+def wrap(estimator: Estimator) -> Estimator:
+    """Make a scikit-learn estimator, and those inside it, record: ``fit``, ``predict``, ``score`` and the like.
+
+    ::
+
+        search = hodo.wrap(GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid))
+
+    The same object comes back. It stays an instance of its class, and so do its clones and copies,
+    which record too. :func:`profile` does this to every estimator.
+
+    A pickle of it needs hodo where it is read: :func:`unwrap` it before you keep one.
+    """
+    from hodo import _estimators
+
+    return _estimators.wrap(estimator)
+
+
+def unwrap(estimator: Estimator) -> Estimator:
+    """Undo :func:`wrap`, for an estimator and those inside it; the same object comes back."""
+    from hodo import _estimators
+
+    return _estimators.unwrap(estimator)

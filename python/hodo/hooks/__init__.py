@@ -37,7 +37,7 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     },
     "keras": {"keras": "hodo.hooks.keras"},
     "jax": {"jax": "hodo.hooks.jax"},
-    "sklearn": {"sklearn": "hodo.hooks.sklearn"},
+    "sklearn": {"sklearn.base": "hodo.hooks.sklearn", "joblib.parallel": "hodo.hooks.joblib"},
 }
 ALIASES = {"scikit-learn": "sklearn", "pytorch": "torch", "pytorch_lightning": "lightning"}
 VARIABLE = "HODO_HOOKS"
