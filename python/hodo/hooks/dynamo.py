@@ -1,7 +1,10 @@
-"""torch.compile: scopes are nothing while it compiles, and compiling is a scope."""
+"""torch.compile: compiling is a scope, wherever a program comes to it."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 from hodo import _hodo
@@ -9,22 +12,24 @@ from hodo.hooks import Settings, Undo
 
 
 def install(undo: Undo, settings: Settings) -> None:
-    """Shows when and for how long something is compiled."""
+    """Shows when and for how long something is compiled; torch before 2.3 does not tell."""
     from torch._dynamo import callback
 
-    handler = callback.callback_handler
-    open_scopes: list[Any] = []
+    handler = callback.CompilationCallbackHandler
+    told = getattr(handler, "install_callbacks", None)
+    if told is None:
+        return
 
-    def started(*_: Any) -> None:
-        scope = _hodo.scope("compile")
-        scope.__enter__()
-        open_scopes.append(scope)
+    @contextlib.contextmanager
+    @functools.wraps(told)
+    def install_callbacks(self: Any, *args: Any, **kwargs: Any) -> Iterator[None]:
+        # One compilation leads to another: the outermost has the time.
+        if undo.done or _hodo.levels_to("compile") is not None:
+            with told(self, *args, **kwargs):
+                yield
+            return
+        why = {"tag": args[0].name.lower()} if args and hasattr(args[0], "name") else {}
+        with _hodo.scope("compile", **why), told(self, *args, **kwargs):
+            yield
 
-    def ended(*_: Any) -> None:
-        if open_scopes:
-            open_scopes.pop().__exit__(None, None, None)
-
-    handler.register_start_callback(started)
-    handler.register_end_callback(ended)
-    undo.later(lambda: handler.remove_start_callback(started))
-    undo.later(lambda: handler.remove_end_callback(ended))
+    undo.patch(handler, "install_callbacks", install_callbacks)

@@ -86,25 +86,27 @@ class _Torch:
         here.depth = 1
         here.modules.append(module)
         try:
-            with self._spans.open(*self._described(module), **self._attributes(module)):
+            with self._spans.open(self._kind(module), **self._attributes(module)):
                 return call(module, *args, **kwargs)
         finally:
             here.depth = 0
             here.modules.clear()
 
-    def _described(self, module: Any) -> tuple[str]:
+    def _kind(self, module: Any) -> str:
         torch = self._torch
         if isinstance(module, torch.nn.modules.loss._Loss):
-            return ("loss",)
+            return "loss"
         if here.is_backward or (here.is_foreign and self._backward is not None):
             # As where activations are not kept but computed anew.
-            return ("recompute",)
+            return "recompute"
         if torch.is_grad_enabled() and (here.trained is None or here.trained() is not module):
             here.trained = weakref.ref(module)
-        return ("forward",)
+        return "forward"
 
     def _attributes(self, module: Any) -> dict[str, Any]:
-        attrs: dict[str, Any] = {"tag": type(module).__name__}
+        # What torch.compile made says by this what it made it of.
+        made_of = module._modules.get("_orig_mod")
+        attrs: dict[str, Any] = {"tag": type(module if made_of is None else made_of).__name__}
         if not module.training:
             attrs["mode"] = "eval"
         if self._torch.is_autocast_enabled():
