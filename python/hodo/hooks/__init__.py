@@ -18,23 +18,22 @@ from typing import Any
 from hodo import _control, _hodo
 from hodo._imports import when_imported
 
-# The modules of each framework that its hooks wait for, any of them, and the module that has the
-# hooks: one a waited-for module, for each is hooked by itself.
+# The modules that have a framework's hooks, and the module of the framework that each waits for.
 FRAMEWORKS: dict[str, dict[str, str]] = {
     "torch": {
-        "torch": "hodo.hooks.torch",
-        "torch.utils.data.dataloader": "hodo.hooks.loader",
-        "torch.distributed": "hodo.hooks.distributed",
-        "torch._dynamo": "hodo.hooks.dynamo",
+        "hodo.hooks.torch": "torch",
+        "hodo.hooks.loader": "torch",
+        "hodo.hooks.distributed": "torch",
+        "hodo.hooks.dynamo": "torch._dynamo",
     },
-    "transformers": {"transformers.trainer": "hodo.hooks.transformers"},
+    "transformers": {"hodo.hooks.transformers": "transformers.trainer"},
     "lightning": {
-        "lightning.pytorch": "hodo.hooks.lightning",
-        "pytorch_lightning": "hodo.hooks.lightning",
+        "hodo.hooks.lightning": "lightning.pytorch",
+        "hodo.hooks.pytorch_lightning": "pytorch_lightning",
     },
-    "keras": {"keras": "hodo.hooks.keras"},
-    "jax": {"jax": "hodo.hooks.jax"},
-    "sklearn": {"sklearn": "hodo.hooks.sklearn"},
+    "keras": {"hodo.hooks.keras": "keras"},
+    "jax": {"hodo.hooks.jax": "jax"},
+    "sklearn": {"hodo.hooks.sklearn": "sklearn"},
 }
 ALIASES = {"scikit-learn": "sklearn", "pytorch": "torch", "pytorch_lightning": "lightning"}
 VARIABLE = "HODO_HOOKS"
@@ -155,10 +154,10 @@ def install(frameworks: Iterable[str] | str | None, settings: Settings) -> None:
     with _lock:
         _settings = _settings.and_also(settings)
         for name in wanted:
-            for module, home in FRAMEWORKS[name].items():
-                if module not in _hooks and importlib.util.find_spec(home) is not None:
-                    _hooks[module] = _Hook(name, module, home)
-                    _hooks[module].wait()
+            for home, module in FRAMEWORKS[name].items():
+                if home not in _hooks and importlib.util.find_spec(home) is not None:
+                    _hooks[home] = _Hook(name, module, home)
+                    _hooks[home].wait()
         _share(wanted)
 
 
@@ -236,5 +235,5 @@ def start() -> None:
         _control.profile()
 
     for name in asked[0]:
-        for module in FRAMEWORKS[name]:
+        for module in FRAMEWORKS[name].values():
             when_imported(module, begin)

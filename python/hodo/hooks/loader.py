@@ -14,6 +14,8 @@ from hodo.hooks import Settings, Undo, _loop
 from hodo.hooks._spans import here
 
 _FOR_ITER = opmap["FOR_ITER"]
+# Scopes inside of which nothing is trained, of hooks and of programs.
+EVALUATIONS = ("evaluate", "predict", "validate", "test")
 
 
 def install(undo: Undo, settings: Settings) -> None:
@@ -128,9 +130,8 @@ class Pass:
         index = self._passes.get(name, 0)
         self._passes[name] = index + 1
         # The program's own scope of that name is enough, as that of `hodo.epochs`.
-        self._loop = _loop.Loop(
-            name, index, is_called=False, is_pass=_hodo.levels_to(name) is None
-        )
+        around = EVALUATIONS if name == "evaluate" else (name,)
+        self._loop = _loop.Loop(name, index, is_called=False, is_pass=not _is_inside(*around))
         self._loop.open()
         return self._stepping
 
@@ -162,8 +163,15 @@ def _is_training() -> bool:
     """Whether a pass that begins now trains: by the mode of gradients, and of the last module."""
     import torch
 
+    if _is_inside(*EVALUATIONS):
+        return False
     model = here.trained and here.trained()
     return torch.is_grad_enabled() and (model is None or model.training)
+
+
+def _is_inside(*names: str) -> bool:
+    """Whether a scope of one of these names is open around this."""
+    return any(_hodo.levels_to(name) is not None for name in names)
 
 
 def _workers(undo: Undo) -> None:

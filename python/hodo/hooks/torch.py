@@ -203,9 +203,10 @@ class _Torch:
                 here.stepped = True
                 return step(self, *args, **kwargs)
             here.is_optimizing = True
+            span = _AfterClosure(spans, self)
             try:
-                with spans.open("optimizer", **_steps_of(self)):
-                    return step(self, *args, **kwargs)
+                with span:
+                    return step(self, *span.around(args), **span.around_named(kwargs))
             finally:
                 here.is_optimizing = False
 
@@ -296,6 +297,59 @@ class _Torch:
         undo.patch(graphs.CUDAGraph, "replay", replayed)
         undo.patch(graphs.graph, "__enter__", __enter__)
         undo.patch(graphs.graph, "__exit__", __exit__)
+
+
+class _AfterClosure:
+    """The scope of an optimizer's step. A closure, which computes the loss anew, comes before it when it
+    is first called; an optimizer that calls it again does so inside."""
+
+    def __init__(self, spans: Spans, optimizer: Any) -> None:
+        self._spans, self._optimizer = spans, optimizer
+        self._span: Any = None
+        self._waits = False
+
+    def around(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Positional arguments of a step, with a closure that tells when it is done."""
+        return (self._told(args[0]), *args[1:]) if args else args
+
+    def around_named(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The same for those by keyword."""
+        if "closure" in kwargs:
+            kwargs["closure"] = self._told(kwargs["closure"])
+        if not self._waits:
+            self._open()
+        return kwargs
+
+    def _told(self, closure: Any) -> Any:
+        if not callable(closure):
+            return closure
+        self._waits = True
+
+        @functools.wraps(closure)
+        def told(*args: Any, **kwargs: Any) -> Any:
+            # What is computed meanwhile may be optimized too, as by an optimizer of its own.
+            here.is_optimizing = False
+            try:
+                result = closure(*args, **kwargs)
+            finally:
+                here.is_optimizing = True
+            self._open()
+            return result
+
+        return told
+
+    def _open(self) -> None:
+        if self._span is None:
+            span = self._spans.open("optimizer", **_steps_of(self._optimizer))
+            span.__enter__()
+            self._span = span
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._span is not None:
+            self._span.__exit__(kind, error, trace)
 
 
 def _kinds_of(kind: type) -> list[type]:
