@@ -25,6 +25,7 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
         "hodo.hooks.loader": "torch",
         "hodo.hooks.distributed": "torch",
         "hodo.hooks.dynamo": "torch._dynamo",
+        "hodo.hooks.accelerate": "accelerate.data_loader",
     },
     "transformers": {"hodo.hooks.transformers": "transformers.trainer"},
     "lightning": {

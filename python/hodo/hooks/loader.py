@@ -22,36 +22,42 @@ def install(undo: Undo, settings: Settings) -> None:
     """Hooks every class of loaders, and what their workers do."""
     from torch.utils.data import DataLoader
 
-    passes: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-
-    def hook(kind: type) -> None:
-        for each in kind.__mro__[: kind.__mro__.index(DataLoader) + 1]:
-            begin = vars(each).get("__iter__")
-            if begin is not None and getattr(begin, "_hodo", None) is not undo:
-                undo.patch(each, "__iter__", iterating(begin))
-
-    def iterating(begin: Any) -> Any:
-        @functools.wraps(begin)
-        def __iter__(self: Any) -> Any:
-            # A loader whose class asks the one above it has one pass, not two.
-            if undo.done or _loop.is_fetching() or _is_starting(self):
-                return begin(self)
-            return Pass(_begun(self, begin), passes.setdefault(self, {}))
-
-        __iter__._hodo = undo  # type: ignore[attr-defined]
-        return __iter__
-
     make = DataLoader.__init__
 
     @functools.wraps(make)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
         if not undo.done:
-            hook(type(self))
+            kinds = type(self).__mro__
+            hook(undo, *kinds[: kinds.index(DataLoader)])
 
     undo.patch(DataLoader, "__init__", __init__)
-    hook(DataLoader)
+    hook(undo, DataLoader)
     _workers(undo)
+
+
+def hook(undo: Undo, *kinds: type) -> None:
+    """Makes passes over loaders of these classes have scopes, if they are not hooked."""
+    for kind in kinds:
+        begin = vars(kind).get("__iter__")
+        if begin is not None and getattr(begin, "_hodo", None) is not undo:
+            undo.patch(kind, "__iter__", _iterating(begin, undo))
+
+
+def _iterating(begin: Any, undo: Undo) -> Any:
+    @functools.wraps(begin)
+    def __iter__(self: Any) -> Any:
+        # A loader that asks another for its items, or the class above, has one pass, not two.
+        if undo.done or _loop.is_fetching() or _is_starting(self):
+            return begin(self)
+        return Pass(_begun(self, begin), _passes.setdefault(self, {}))
+
+    __iter__._hodo = undo  # type: ignore[attr-defined]
+    return __iter__
+
+
+_passes: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+"""How often each loader was gone over, by what for."""
 
 
 def _is_starting(loader: Any) -> bool:
