@@ -83,6 +83,9 @@ def init(
     # Also where the recorder was there before, as under `hodo run`.
     if state != "off" and (gpu or os.environ.get("HODO_GPU")) not in ("off", "monitor"):
         _meet_torch(by_layer)
+    from hodo import _compile
+
+    _compile.be_invisible()
     if state == "off" and "switched off" not in reason:
         _log().warning("not recording: %s", reason)
     if state != "off" and os.environ.get("HODO_HOOKS"):

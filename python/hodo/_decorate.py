@@ -39,20 +39,20 @@ def decorate(template: _hodo.Scope, function: Function) -> Function:
 
 
 def _plain(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
-    again = template._again
+    again = _hodo.again
 
     def scoped(*args: Any, **kwargs: Any) -> Any:
-        with again():
+        with again(template):
             return function(*args, **kwargs)
 
     return scoped
 
 
 def _coroutine(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
-    again = template._again
+    again = _hodo.again
 
     async def scoped(*args: Any, **kwargs: Any) -> Any:
-        with again():
+        with again(template):
             return await function(*args, **kwargs)
 
     return scoped

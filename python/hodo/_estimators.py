@@ -106,7 +106,7 @@ def wrap(estimator: Any) -> Any:
 
     if isinstance(estimator, type) or not _is_estimator(estimator):
         raise TypeError(f"wrap takes an estimator, with fit and get_params, not {estimator!r}")
-    hooks.install_part("sklearn", "joblib.parallel")
+    hooks.install_part("sklearn", "hodo.hooks.joblib")
     for inside in _with_those_inside(estimator):
         if not _base(inside):
             inside.__class__ = _child(type(inside))

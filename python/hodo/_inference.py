@@ -77,7 +77,7 @@ class Serving:
         id, traceparent = arguments.take(args, kwargs)
         if not _hodo.is_on():
             return None
-        hooks.install_part("transformers", "transformers.generation.utils")
+        hooks.install_part("transformers", "hodo.hooks.generate")
         return Request(self._attrs, id, traceparent, self._chunk_times, self._meter)
 
 

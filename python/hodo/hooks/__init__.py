@@ -18,26 +18,26 @@ from typing import Any
 from hodo import _control, _hodo
 from hodo._imports import when_imported
 
-# The modules of each framework that its hooks wait for, any of them, and the module that has the
-# hooks: one a waited-for module, for each is hooked by itself.
+# The modules that have a framework's hooks, and the module of the framework that each waits for.
 FRAMEWORKS: dict[str, dict[str, str]] = {
     "torch": {
-        "torch": "hodo.hooks.torch",
-        "torch.utils.data.dataloader": "hodo.hooks.loader",
-        "torch.distributed": "hodo.hooks.distributed",
-        "torch._dynamo": "hodo.hooks.dynamo",
+        "hodo.hooks.torch": "torch",
+        "hodo.hooks.loader": "torch",
+        "hodo.hooks.distributed": "torch",
+        "hodo.hooks.dynamo": "torch._dynamo",
+        "hodo.hooks.accelerate": "accelerate.data_loader",
     },
     "transformers": {
-        "transformers.trainer": "hodo.hooks.transformers",
-        "transformers.generation.utils": "hodo.hooks.generate",
+        "hodo.hooks.transformers": "transformers.trainer",
+        "hodo.hooks.generate": "transformers.generation.utils",
     },
     "lightning": {
-        "lightning.pytorch": "hodo.hooks.lightning",
-        "pytorch_lightning": "hodo.hooks.lightning",
+        "hodo.hooks.lightning": "lightning.pytorch",
+        "hodo.hooks.pytorch_lightning": "pytorch_lightning",
     },
-    "keras": {"keras": "hodo.hooks.keras"},
-    "jax": {"jax": "hodo.hooks.jax"},
-    "sklearn": {"sklearn.base": "hodo.hooks.sklearn", "joblib.parallel": "hodo.hooks.joblib"},
+    "keras": {"hodo.hooks.keras": "keras"},
+    "jax": {"hodo.hooks.jax": "jax"},
+    "sklearn": {"hodo.hooks.sklearn": "sklearn.base", "hodo.hooks.joblib": "joblib.parallel"},
 }
 ALIASES = {"scikit-learn": "sklearn", "pytorch": "torch", "pytorch_lightning": "lightning"}
 VARIABLE = "HODO_HOOKS"
@@ -158,18 +158,18 @@ def install(frameworks: Iterable[str] | str | None, settings: Settings) -> None:
     with _lock:
         _settings = _settings.and_also(settings)
         for name in wanted:
-            for module, home in FRAMEWORKS[name].items():
+            for home in FRAMEWORKS[name]:
                 if importlib.util.find_spec(home) is not None:
-                    install_part(name, module)
+                    install_part(name, home)
         _share(wanted)
 
 
-def install_part(framework: str, module: str) -> None:
-    """Hooks one module of a framework, once."""
+def install_part(framework: str, home: str) -> None:
+    """Hooks what one module of ours hooks of a framework, once."""
     with _lock:
-        if module not in _hooks:
-            _hooks[module] = _Hook(framework, module, FRAMEWORKS[framework][module])
-            _hooks[module].wait()
+        if home not in _hooks:
+            _hooks[home] = _Hook(framework, FRAMEWORKS[framework][home], home)
+            _hooks[home].wait()
 
 
 def remove() -> None:
@@ -246,5 +246,5 @@ def start() -> None:
         _control.profile()
 
     for name in asked[0]:
-        for module in FRAMEWORKS[name]:
+        for module in FRAMEWORKS[name].values():
             when_imported(module, begin)

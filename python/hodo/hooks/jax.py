@@ -57,13 +57,13 @@ class Jitted:
         self._hodo_undo = undo
         self._hodo_is_running = is_running
         name = getattr(inner, "__qualname__", None) or getattr(inner, "__name__", None) or "jit"
-        self._hodo_again = _hodo.scope(str(name).rpartition("<locals>.")[2], tag="jit")._again
+        self._hodo_scope = _hodo.scope(str(name).rpartition("<locals>.")[2], tag="jit")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # While another function is traced this one is not run, only seen.
         if self._hodo_undo.done or not _hodo.is_on() or not self._hodo_is_running():
             return self._hodo_inner(*args, **kwargs)
-        with self._hodo_again():
+        with _hodo.again(self._hodo_scope):
             return self._hodo_inner(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -35,13 +35,14 @@ use gil::Gil;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use scope_type::fast;
+use scope_type::{fast, plain};
 use std::ffi::CStr;
 
-static FUNCTIONS: Gil<[ffi::PyMethodDef; 5]> = Gil::new([
+static FUNCTIONS: Gil<[ffi::PyMethodDef; 6]> = Gil::new([
     fast(c"scope", scope_new::scope, SCOPE),
     fast(c"mark", mark::mark, MARK),
     fast(c"begin", begin::begin, BEGIN),
+    plain(c"again", begin::again, ffi::METH_O, c""),
     fast(c"steps", begin::steps, c""),
     ffi::PyMethodDef::zeroed(),
 ]);

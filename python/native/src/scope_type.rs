@@ -177,7 +177,7 @@ pub const fn plain(
     }
 }
 
-static METHODS: Gil<[ffi::PyMethodDef; 9]> = Gil::new([
+static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
     fast(c"set", set, c"set($self, /, **attrs)\n--\n\nSet attributes of the scope."),
     fast(
         c"mark",
@@ -199,7 +199,6 @@ static METHODS: Gil<[ffi::PyMethodDef; 9]> = Gil::new([
     ),
     plain(c"__aenter__", aenter, ffi::METH_NOARGS, c""),
     plain(c"__aexit__", aexit, ffi::METH_VARARGS, c""),
-    plain(c"_again", again, ffi::METH_NOARGS, c"Another scope that says the same."),
     ffi::PyMethodDef::zeroed(),
 ]);
 
@@ -351,11 +350,6 @@ unsafe extern "C-unwind" fn aexit(object: *mut PyObject, args: *mut PyObject) ->
         leave(object.cast(), raised(kind));
         crate::done::new(ffi::Py_None())
     }
-}
-
-unsafe extern "C-unwind" fn again(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: as for `end`.
-    unsafe { scope::again(object) }
 }
 
 /// `for i in hodo.scope("x", repeat=10)`.
