@@ -169,7 +169,9 @@ def _waits(undo: Undo, jax: Any) -> None:
 
 def _waiting(undo: Undo, name: str, wait: Callable[..., Any]) -> Callable[..., Any]:
     # Methods written in C++ have no such names as functions have.
-    told = [name for name in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(wait, name, None), str)]
+    told = [
+        name for name in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(wait, name, None), str)
+    ]
 
     @functools.wraps(wait, told)
     def waited(*args: Any, **kwargs: Any) -> Any:
