@@ -24,7 +24,7 @@ async def complete(prompt: str) -> AsyncIterator[str]:
 
 async def client(number: int) -> int:
     words = 0
-    async for _ in complete("a parrot says what it hears", request_id=f"client {number}"):
+    async for _ in complete("a parrot says what it hears"):
         words += 1
         # Some hear enough after a word or two, which ends their request.
         if number % 5 == 0 and words == 2:

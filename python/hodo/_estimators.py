@@ -43,7 +43,7 @@ def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwarg
     if not _hodo.is_on() or key in _here.calls or not hasattr(estimator, "get_params"):
         return method(*args, **kwargs)
     kind = type(estimator).__name__
-    attrs = {"estimator": kind, "method": name, **_shape(args, kwargs)}
+    attrs: dict[str, Any] = {"estimator": kind, "method": name, **_shape(args, kwargs)}
     _here.calls.add(key)
     try:
         with _hodo.scope(f"{kind}.{name}", **attrs):
@@ -109,7 +109,8 @@ def wrap(estimator: Any) -> Any:
     hooks.install_part("sklearn", "hodo.hooks.joblib")
     for inside in _with_those_inside(estimator):
         if not _base(inside):
-            inside.__class__ = _child(type(inside))
+            kind: Any = type(inside)
+            inside.__class__ = _child(kind)
     return estimator
 
 
@@ -147,7 +148,7 @@ def _base(estimator: Any) -> Any:
 
 
 @functools.cache
-def _child(base: type) -> type:
+def _child(base: Any) -> Any:
     """A class as ``base``, by its name too, whose methods record."""
     names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__}
     child = type(base)(base.__name__, (base,), names)
@@ -168,7 +169,8 @@ def _child(base: type) -> type:
 
 def _plain(inner: Any) -> Any:
     """What stood in a class before the hooks of all estimators, which may be undone."""
-    return inner.__wrapped__ if inspect.isfunction(inner) and is_scoped(inner) else inner
+    is_hooked = inspect.isfunction(inner) and is_scoped(inner)
+    return getattr(inner, "__wrapped__", inner) if is_hooked else inner
 
 
 def _reduce(estimator: Any, protocol: Any) -> Any:
@@ -182,8 +184,8 @@ def _reduce(estimator: Any, protocol: Any) -> Any:
     return (_made, (base, made[0], *args), *made[2:])
 
 
-def _made(base: type, make: Callable[..., Any], *args: Any) -> Any:
-    estimator = make(*args)
+def _made(base: Any, make: Callable[..., Any], *args: Any) -> Any:
+    estimator: Any = make(*args)
     if type(estimator) is base:
         estimator.__class__ = _child(base)
     return estimator

@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, TypeVar
+    from typing import Any, TypeVar, overload
 
     from hodo._table import Table
     from hodo._trace import Last, Path, Run, Where
@@ -64,36 +64,48 @@ def child_env() -> dict[str, str]:
     return _children.child_env()
 
 
-def inference(
-    function: Function | None = None, /, *, chunk_times: bool = False, **attrs: Any
-) -> Any:
-    """Make every call of a serving function a request, with its tokens and times.
+if TYPE_CHECKING:
 
-    ::
+    @overload
+    def inference(
+        function: Function, /, *, chunk_times: bool = False, **attrs: Any
+    ) -> Function: ...
+    @overload
+    def inference(*, chunk_times: bool = False, **attrs: Any) -> Callable[[Function], Function]: ...
+    def inference(function: Any = None, /, *, chunk_times: bool = False, **attrs: Any) -> Any: ...
 
-        @hodo.inference(model="small")
-        async def complete(prompt):
-            async for token in engine.generate(prompt):
-                yield token
+else:
 
-    For functions, coroutines, generators, async generators, and functions that return one of these
-    or a stream object. The scope ``request`` is under the scope that called, has a ``request_id``,
-    and stays open until its stream has ended, was closed, or is dropped unread. Its summary marks
-    are ``request_duration_ms``, of streams ``time_to_first_token_ms``, and where tokens are known
-    ``input_tokens``, ``output_tokens``, ``total_tokens`` and ``tokens_per_second``: from
-    :func:`tokens`, from a ``usage`` as OpenAI's, from ``generate`` of transformers, else from
-    counting the parts of the stream; ``source`` says which.
+    def inference(
+        function: Function | None = None, /, *, chunk_times: bool = False, **attrs: Any
+    ) -> Any:
+        """Make every call of a serving function a request, with its tokens and times.
 
-    An argument ``request_id`` or ``traceparent`` of a call is read, and kept from a function that
-    takes none.
+        ::
 
-    chunk_times: also mark every part of a stream with the time since the one before, ``chunk_ms``.
-    attrs: attributes of every request.
-    """
-    from hodo import _inference
+            @hodo.inference(model="small")
+            async def complete(prompt):
+                async for token in engine.generate(prompt):
+                    yield token
 
-    decorate = _inference.Serving(attrs, chunk_times).decorate
-    return decorate if function is None else decorate(function)
+        For functions, coroutines, generators, async generators, and functions that return one of these
+        or a stream object. The scope ``request`` is under the scope that called, has a ``request_id``,
+        and stays open until its stream has ended, was closed, or is dropped unread. Its summary marks
+        are ``request_duration_ms``, of streams ``time_to_first_token_ms``, and where tokens are known
+        ``input_tokens``, ``output_tokens``, ``total_tokens`` and ``tokens_per_second``: from
+        :func:`tokens`, from a ``usage`` as OpenAI's, from ``generate`` of transformers, else from
+        counting the parts of the stream; ``source`` says which.
+
+        An argument ``request_id`` or ``traceparent`` of a call is read, and kept from a function that
+        takes none.
+
+        chunk_times: also mark every part of a stream with the time since the one before, ``chunk_ms``.
+        attrs: attributes of every request.
+        """
+        from hodo import _inference
+
+        decorate = _inference.Serving(attrs, chunk_times).decorate
+        return decorate if function is None else decorate(function)
 
 
 def request_id() -> str | None:
@@ -181,9 +193,7 @@ def open(run: Path | None = None, *, dir: Path | None = None) -> Run:
     return _trace.open(run, dir=dir)
 
 
-def sql(
-    query: str, run: Path | Iterable[Path] | None = None, *, dir: Path | None = None
-) -> Table:
+def sql(query: str, run: Path | Iterable[Path] | None = None, *, dir: Path | None = None) -> Table:
     """What a query on a run gives, with the tables and views that ``hodo sql`` has.
 
     ::
@@ -260,11 +270,13 @@ def wrap(estimator: Estimator) -> Estimator:
     """
     from hodo import _estimators
 
-    return _estimators.wrap(estimator)
+    made: Estimator = _estimators.wrap(estimator)
+    return made
 
 
 def unwrap(estimator: Estimator) -> Estimator:
     """Undo :func:`wrap`, for an estimator and those inside it; the same object comes back."""
     from hodo import _estimators
 
-    return _estimators.unwrap(estimator)
+    made: Estimator = _estimators.unwrap(estimator)
+    return made

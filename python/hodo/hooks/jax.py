@@ -116,9 +116,10 @@ def _stages(undo: Undo, jax: Any) -> None:
 
     def begins(event: str, value: Any = None, fun_name: Any = None, **_: Any) -> None:
         if event in _STAGES and not undo.done and _hodo.is_on():
-            attrs = {} if fun_name is None else {"function": str(fun_name)}
-            scope = _hodo.scope(_STAGES[event], **attrs)
+            scope = _hodo.scope(_STAGES[event])
             scope.__enter__()
+            if fun_name is not None:
+                scope.set(function=str(fun_name))
             _here.stages.append((event, scope))
 
     def ends(event: str, seconds: float, **_: Any) -> None:
@@ -160,18 +161,24 @@ def _waits(undo: Undo, jax: Any) -> None:
     undo.patch(kind, own, _waiting(undo, own, getattr(kind, own)))
     value = vars(kind).get("_value")
     if isinstance(value, property) and value.fget is not None:
-        fetch = _waiting(undo, "device_get", value.fget)
+        undo.patch(kind, "_value", property(_fetching(undo, value.fget)))
+
+
+def _fetching(undo: Undo, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    wait = _waiting(undo, "device_get", read)
+
+    def fetch(array: Any) -> Any:
         # One that was read before is here already.
-        is_here = lambda one: getattr(one, "_npy_value", None) is not None  # noqa: E731
-        read = value.fget
-        undo.patch(kind, "_value", property(lambda one: (read if is_here(one) else fetch)(one)))
+        is_here = getattr(array, "_npy_value", None) is not None
+        return read(array) if is_here else wait(array)
+
+    return fetch
 
 
 def _waiting(undo: Undo, name: str, wait: Callable[..., Any]) -> Callable[..., Any]:
     # Methods written in C++ have no such names as functions have.
-    told = [
-        name for name in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(wait, name, None), str)
-    ]
+    words = functools.WRAPPER_ASSIGNMENTS
+    told = [word for word in words if isinstance(getattr(wait, word, None), str)]
 
     @functools.wraps(wait, told)
     def waited(*args: Any, **kwargs: Any) -> Any:

@@ -40,7 +40,7 @@ def _later(undo: Undo, kind: Any) -> None:
     """Changes the classes that are derived from ``kind`` from now on."""
     own = vars(kind).get("__init_subclass__")
 
-    def __init_subclass__(cls: type, **kwargs: Any) -> None:
+    def __init_subclass__(cls: Any, /, **kwargs: Any) -> None:
         if own is None:
             super(kind, cls).__init_subclass__(**kwargs)
         else:
