@@ -1,0 +1,81 @@
+//! Where the tables of runs lie: folders, and addresses in object stores.
+
+mod check;
+mod local;
+mod page;
+mod remote;
+pub mod store;
+
+pub use check::check;
+
+use crate::SqlError;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tempfile::TempDir;
+use url::Url;
+
+/// The tables of one run.
+#[derive(Debug)]
+pub struct Source {
+    /// The folder that has a folder for every table; ends with a slash.
+    pub tables: Url,
+    /// The files of every table, where the place cannot be asked for them again.
+    pub files: Option<BTreeMap<String, Vec<Url>>>,
+    /// Tables that were made for this session only.
+    pub made: Option<TempDir>,
+}
+
+impl Source {
+    fn at(tables: Url) -> Source {
+        Source { tables, files: None, made: None }
+    }
+
+    /// What to read for a table.
+    pub fn places(&self, table: &str) -> Result<Vec<Url>, SqlError> {
+        if let Some(files) = &self.files {
+            return Ok(files.get(table).cloned().unwrap_or_default());
+        }
+        let folder = self.tables.join(&format!("{table}/"));
+        folder.map(|folder| vec![folder]).map_err(|e| SqlError::Source(e.to_string()))
+    }
+}
+
+/// Finds the runs that `names` mean: folders, beginnings of ids in `dir`, addresses. The newest run
+/// of `dir` when there are none.
+pub async fn find(
+    names: &[String],
+    dir: &Path,
+    stores: &dyn ObjectStoreRegistry,
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<Source>, SqlError> {
+    let mut sources = Vec::new();
+    if names.is_empty() {
+        sources.extend(local::find(dir, None, note)?);
+    }
+    for name in names {
+        match address(name) {
+            Some(url) if url.scheme() == "file" => sources.extend(local::at_url(&url, dir, note)?),
+            Some(url) => sources.extend(remote::find(url, stores).await?),
+            None => sources.extend(local::find(dir, Some(name), note)?),
+        }
+    }
+    if sources.iter().any(|source| source.tables.scheme() == "file") {
+        stores.register_store(&store::local_url(), store::local());
+    }
+    Ok(sources)
+}
+
+/// All runs of `dir`.
+pub fn all(
+    dir: &Path,
+    stores: &dyn ObjectStoreRegistry,
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<Source>, SqlError> {
+    stores.register_store(&store::local_url(), store::local());
+    local::all(dir, note)
+}
+
+fn address(name: &str) -> Option<Url> {
+    name.contains("://").then(|| Url::parse(name).ok()).flatten()
+}
