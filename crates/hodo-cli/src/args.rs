@@ -65,6 +65,7 @@ Examples:
   hodo export --to chrome > run.json
   hodo export --to speedscope -o run.speedscope.json
   hodo export --to csv --table marks > marks.csv
+  hodo export --to parquet -o run.parquet      a folder of tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
 
 const IMPORT_EXAMPLES: &str = "\
@@ -553,7 +554,7 @@ pub struct ExportArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Format,
 
-    /// File to write; if left out, standard output, or on a terminal a file named after the run.
+    /// File to write; if left out, standard output, or on a terminal a file named after the run. Of parquet it is a folder, which is made.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -598,6 +599,8 @@ pub enum Format {
     Csv,
     /// JSON lines: an object for every scope, mark and piece of GPU work.
     Ndjson,
+    /// A folder of Parquet tables, for pandas, polars, DuckDB, Spark; hodo reads it as a run.
+    Parquet,
 }
 
 /// `hodo import`.

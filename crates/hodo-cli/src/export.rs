@@ -6,7 +6,7 @@ use crate::runs::{self, Bar};
 use crate::state;
 use crate::term::text;
 use hodo_convert::otlp::{self, Collector, SendError, Sent};
-use hodo_convert::{ConvertError, chrome, folded, perfetto, rows, speedscope};
+use hodo_convert::{ConvertError, chrome, folded, parquet, perfetto, rows, speedscope};
 use hodo_trace::Run;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -25,6 +25,9 @@ pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
     }
     if let Some(endpoint) = &args.endpoint {
         return send(&run, endpoint, &args.headers);
+    }
+    if args.to == Format::Parquet {
+        return to_folder(&run, args.output.as_deref());
     }
     match args.output.clone().or_else(|| terminal_file(&run, args.to)) {
         Some(path) => to_file(&run, args, &path)?,
@@ -46,9 +49,32 @@ fn terminal_file(run: &Run, format: Format) -> Option<PathBuf> {
         Format::Folded => "folded",
         Format::Csv => "csv",
         Format::Ndjson => "ndjson",
+        Format::Parquet => "parquet",
     };
-    let name = run.folder.file_name().unwrap_or("run".as_ref()).to_string_lossy().into_owned();
-    io::stdout().is_terminal().then(|| PathBuf::from(format!("{name}.{ending}")))
+    io::stdout().is_terminal().then(|| named_after(run, ending))
+}
+
+fn named_after(run: &Run, ending: &str) -> PathBuf {
+    let name = run.folder.file_name().unwrap_or("run".as_ref()).to_string_lossy();
+    PathBuf::from(format!("{name}.{ending}"))
+}
+
+/// Writes a folder of tables; its path is the data.
+fn to_folder(run: &Run, folder: Option<&Path>) -> Outcome {
+    let folder = folder.map_or_else(|| named_after(run, "parquet"), Path::to_owned);
+    let bar = Bar::new("writing");
+    let written = parquet::write(run, &folder, &|done, of| bar.at(done, of));
+    drop(bar);
+    let written = written.map_err(|error| Failure::Failed(error.to_string()))?;
+    writeln!(io::stdout(), "{}", folder.display())?;
+    output::note(&written_words(&written));
+    Ok(0)
+}
+
+/// `12 files, 3.4 MB`.
+pub fn written_words(written: &parquet::Written) -> String {
+    let files = text::plural(written.files as u64, "file");
+    format!("{files}, {}", crate::term::number::bytes(written.bytes))
 }
 
 fn to_file(run: &Run, args: &ExportArgs, path: &Path) -> Result<(), Failure> {
@@ -64,7 +90,7 @@ fn to_file(run: &Run, args: &ExportArgs, path: &Path) -> Result<(), Failure> {
         Format::Chrome => "; open it at https://ui.perfetto.dev or chrome://tracing",
         Format::Speedscope => "; open it at https://www.speedscope.app",
         Format::Folded => "; flamegraph.pl or inferno-flamegraph draws it",
-        Format::Otlp | Format::Csv | Format::Ndjson => "",
+        Format::Otlp | Format::Csv | Format::Ndjson | Format::Parquet => "",
     };
     output::note(&format!("{}: {bytes}{hint}", path.display()));
     Ok(())
@@ -80,6 +106,8 @@ fn convert(run: &Run, args: &ExportArgs, out: &mut impl Write) -> Result<(), Fai
         Format::Folded => folded::write(run, out),
         Format::Csv => rows::write_csv(run, table(args.table), out, &progress),
         Format::Ndjson => rows::write_ndjson(run, out, &progress),
+        // It is a folder: see `to_folder`.
+        Format::Parquet => Ok(()),
         Format::Otlp => {
             let mut take = |batch: &[u8], _| Ok(out.write_all(batch)?);
             otlp::batches(run, &mut take, &progress).map(|sent| told(&sent))

@@ -11,6 +11,7 @@ pub mod import;
 mod lanes;
 mod machine;
 pub mod otlp;
+pub mod parquet;
 pub mod perfetto;
 pub mod rows;
 pub mod speedscope;

@@ -91,6 +91,41 @@ impl Clock {
         Some(mine.ticks.saturating_add_signed((ns as f64 / rate).round() as i64))
     }
 
+    /// Ticks past the moment told as `ns`, which rounding took away; all of them where it is not
+    /// told.
+    pub(crate) fn rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
+        ticks.wrapping_sub(ns.map_or(0, |ns| self.nearest_tick(ns))) as i64
+    }
+
+    /// The same of a duration.
+    pub(crate) fn length_rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
+        ticks.wrapping_sub(ns.map_or(0, |ns| self.nearest_length(ns))) as i64
+    }
+
+    /// About when [`Clock::steady_ns`] is `ns`.
+    #[inline]
+    pub(crate) fn nearest_tick(&self, ns: i64) -> u64 {
+        let Some(anchor) = self.anchors.first() else { return ns as u64 };
+        let ns = ns.wrapping_sub(anchor.wall_ns as i64);
+        anchor.ticks.wrapping_add((ns as f64 / self.ns_per_tick.unwrap_or(1.0)) as i64 as u64)
+    }
+
+    /// About as many ticks as take `ns`.
+    #[inline]
+    pub(crate) fn nearest_length(&self, ns: i64) -> u64 {
+        (ns as f64 / self.ns_per_tick.unwrap_or(1.0)) as u64
+    }
+
+    /// Nanoseconds of a tick; none when it is not calibrated.
+    pub(crate) fn ns_per_tick(&self) -> Option<f64> {
+        self.ns_per_tick
+    }
+
+    /// The clock that had these `anchors` and this slope.
+    pub(crate) fn again(anchors: Vec<Anchor>, ns_per_tick: Option<f64>) -> Clock {
+        Clock { anchors, ns_per_tick }
+    }
+
     /// The anchors, oldest first.
     pub fn anchors(&self) -> &[Anchor] {
         &self.anchors

@@ -31,6 +31,7 @@ mod links;
 mod machine;
 mod model;
 mod names;
+pub mod packed;
 mod read;
 mod select;
 mod spans;

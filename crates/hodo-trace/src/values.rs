@@ -54,6 +54,42 @@ impl Value {
         }
     }
 
+    /// Which sort of value it is, as packed runs number them.
+    pub(crate) fn sort(&self) -> u8 {
+        match *self {
+            Value::I64(_) => 1,
+            Value::F64(_) => 2,
+            Value::Bool(_) => 3,
+            Value::Name(_) => 4,
+            Value::Text { cut, .. } => 5 + u8::from(cut),
+            Value::Json { cut, .. } => 7 + u8::from(cut),
+        }
+    }
+
+    /// The bits of a value that has no text of its own.
+    pub(crate) fn word(&self) -> i64 {
+        match *self {
+            Value::I64(v) => v,
+            Value::F64(v) => v.to_bits() as i64,
+            Value::Bool(v) => v.into(),
+            Value::Name(id) => id.into(),
+            Value::Text { .. } | Value::Json { .. } => 0,
+        }
+    }
+
+    /// The value of [`Value::sort`] and [`Value::word`]; none for a sort that does not exist.
+    pub(crate) fn again(sort: i64, word: i64, text: impl FnOnce() -> Box<str>) -> Option<Value> {
+        Some(match sort {
+            1 => Value::I64(word),
+            2 => Value::F64(f64::from_bits(word as u64)),
+            3 => Value::Bool(word != 0),
+            4 => Value::Name(u32::try_from(word).ok()?),
+            5 | 6 => Value::Text { text: text(), cut: sort == 6 },
+            7 | 8 => Value::Json { text: text(), cut: sort == 8 },
+            _ => return None,
+        })
+    }
+
     /// Whether it is text, interned or not.
     pub fn is_text(&self) -> bool {
         matches!(self, Value::Name(_) | Value::Text { .. })

@@ -54,6 +54,11 @@ impl Gpu {
         Gpu { state, work, samples, newer, live, names }
     }
 
+    /// What the callbacks counted.
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.live
+    }
+
     /// Why there is nothing to say about the GPU; none when its work was captured.
     pub fn missing(&self) -> Option<GpuMissing> {
         match &self.state {

@@ -117,6 +117,11 @@ impl GpuState {
         serde_json::from_str::<Value>(json).ok().filter(Value::is_object).map(GpuState)
     }
 
+    /// The state that said `value`; none when that is no object.
+    pub(crate) fn again(value: Value) -> Option<GpuState> {
+        Some(value).filter(Value::is_object).map(GpuState)
+    }
+
     /// All it says.
     pub fn value(&self) -> &Value {
         &self.0

@@ -10,6 +10,7 @@ mod linked;
 mod live;
 mod missing;
 mod of_run;
+mod packed;
 mod read;
 mod series;
 mod state;

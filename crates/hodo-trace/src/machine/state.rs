@@ -50,6 +50,11 @@ impl MachineState {
         serde_json::from_str::<Value>(json).ok().filter(Value::is_object).map(MachineState)
     }
 
+    /// The state that said `value`; none when that is no object.
+    pub(crate) fn again(value: Value) -> Option<MachineState> {
+        Some(value).filter(Value::is_object).map(MachineState)
+    }
+
     /// All it says.
     pub fn value(&self) -> &Value {
         &self.0

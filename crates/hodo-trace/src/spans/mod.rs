@@ -59,6 +59,14 @@ pub enum CpuMissing {
 }
 
 impl CpuMissing {
+    pub(crate) const ALL: [CpuMissing; 5] = [
+        CpuMissing::Suspended,
+        CpuMissing::OtherThread,
+        CpuMissing::Off,
+        CpuMissing::Open,
+        CpuMissing::Uncalibrated,
+    ];
+
     /// The reason in words.
     pub fn text(self) -> &'static str {
         match self {
@@ -177,6 +185,11 @@ impl Spans {
     /// The row of the scope it was opened in, if that was read.
     pub fn parent_row(&self, row: Row) -> Option<Row> {
         Some(self.up[row as usize]).filter(|&up| up != NO_ROW)
+    }
+
+    /// Whether it comes from a slot, not from a record.
+    pub(crate) fn is_slot(&self, row: Row) -> bool {
+        row as usize >= self.first_open
     }
 
     /// Marks a scope as failed: it has an attribute that says so.

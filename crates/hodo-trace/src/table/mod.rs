@@ -114,7 +114,7 @@ impl Texts {
 }
 
 /// Attributes as a JSON object, a later value of a key in the place of an earlier; none: no text.
-fn attributes(attrs: &[AttrRow], names: &Names) -> Option<String> {
+pub(crate) fn attributes(attrs: &[AttrRow], names: &Names) -> Option<String> {
     if attrs.is_empty() {
         return None;
     }
