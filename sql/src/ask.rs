@@ -45,7 +45,8 @@ impl Asker<'_> {
         statements: Vec<hodo_sql::Statement>,
         file: &Path,
     ) -> Result<(), SqlError> {
-        let failed = |e: io::Error| SqlError::Failed(format!("cannot write {}: {e}", file.display()));
+        let failed =
+            |e: io::Error| SqlError::Failed(format!("cannot write {}: {e}", file.display()));
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         // The user's mask takes away what others may not do.
         let permissions = std::fs::Permissions::from_mode(0o666);
@@ -104,9 +105,9 @@ impl Asker<'_> {
 }
 
 /// Does `work` until it is done or Ctrl-C or SIGTERM comes.
-pub async fn interruptible(
-    work: impl Future<Output = Result<(), SqlError>>,
-) -> Result<(), SqlError> {
+pub async fn interruptible<T>(
+    work: impl Future<Output = Result<T, SqlError>>,
+) -> Result<T, SqlError> {
     let mut asked_to_end = signal(SignalKind::terminate())?;
     tokio::select! {
         outcome = work => outcome,
@@ -117,11 +118,11 @@ pub async fn interruptible(
 
 /// Whether titles may stand out.
 pub fn is_coloured(told: Option<bool>) -> bool {
-    let variable = |name| std::env::var_os(name).is_some_and(|value: std::ffi::OsString| !value.is_empty());
+    let variable =
+        |name| std::env::var_os(name).is_some_and(|value: std::ffi::OsString| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     told.unwrap_or_else(|| {
-        variable("CLICOLOR_FORCE")
-            || io::stdout().is_terminal() && !variable("NO_COLOR") && !dumb
+        variable("CLICOLOR_FORCE") || io::stdout().is_terminal() && !variable("NO_COLOR") && !dumb
     })
 }
 

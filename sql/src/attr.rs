@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn one_attribute_is_taken_out() {
-        let document = r#"{"variant":"beam","size":32,"on":true,"Gr\u00f6\u00dfe":1.5,"none":null}"#;
+        let document =
+            r#"{"variant":"beam","size":32,"on":true,"Gr\u00f6\u00dfe":1.5,"none":null}"#;
         assert_eq!(value(document, "variant").as_deref(), Some("beam"));
         assert_eq!(value(document, "size").as_deref(), Some("32"));
         assert_eq!(value(document, "on").as_deref(), Some("true"));

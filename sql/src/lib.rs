@@ -3,6 +3,7 @@
 //! [`Session::open`] finds the runs, [`Session::start`] runs a statement that only reads, within
 //! [`Limits`]; [`output`] writes the rows.
 
+mod answer;
 mod attr;
 mod durations;
 mod error;
@@ -20,10 +21,11 @@ mod term;
 mod views;
 mod wrong;
 
+pub use answer::Answer;
 pub use datafusion::sql::parser::Statement;
 pub use error::SqlError;
 pub use limits::{Limits, parse_bytes, parse_timeout};
-pub use session::{Answer, Asked, Session};
+pub use session::{Asked, Note, Session};
 pub use statements::is_ended;
 pub use term::text::safe as printable;
 pub use views::VIEWS;

@@ -28,7 +28,8 @@ pub fn parse_timeout(text: &str) -> Result<Option<Duration>, SqlError> {
         return Ok(None);
     }
     let ns = hodo_trace::parse_duration_ns(text).filter(|&ns| ns >= 1.0);
-    let wrong = || SqlError::Query(format!("`{text}` is no time with its unit, as in 500ms or 60s"));
+    let wrong =
+        || SqlError::Query(format!("`{text}` is no time with its unit, as in 500ms or 60s"));
     Ok(Some(Duration::from_nanos(ns.ok_or_else(wrong)? as u64)))
 }
 

@@ -1,7 +1,7 @@
 //! Tables of runs that were recorded and not packed: made once and kept with the run, so that the
 //! next query is quick.
 
-use crate::SqlError;
+use crate::{Note, SqlError};
 use hodo_trace::packed::{self, SCHEMA};
 use hodo_trace::{ProcessState, ReadOptions, Run};
 use std::fs::{self, File};
@@ -10,29 +10,20 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Where they are kept, in the run's folder.
 const KEPT: &str = ".tables";
 /// Making them in less is not worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Tables of a run.
-pub struct Made {
-    /// The folder that has a folder for every table.
-    pub tables: PathBuf,
-    /// Set when they go away with the session.
-    pub temporary: Option<TempDir>,
-}
-
-/// The tables of the run in `folder`, as it is now. Those of a run that is being recorded are made
-/// anew each time and not kept.
-pub fn tables(folder: &Path, note: &dyn Fn(&str)) -> Result<Made, SqlError> {
+/// The folder with the tables of the run in `folder`, as it is now. Those of a run that is being
+/// recorded are made anew each time, in `scratch`.
+pub fn tables(folder: &Path, scratch: &Path, note: Note) -> Result<PathBuf, SqlError> {
     match is_live(folder) {
-        true => temporary(folder, note),
+        true => temporary(folder, scratch, note),
         // A folder that cannot be written is no reason to answer nothing.
         false => kept(folder, note).or_else(|error| match error {
-            Kept::NotWritable => temporary(folder, note),
+            Kept::NotWritable => temporary(folder, scratch, note),
             Kept::Failed(error) => Err(error),
         }),
     }
@@ -43,11 +34,12 @@ fn is_live(folder: &Path) -> bool {
     summary.sampling || summary.state == Some(ProcessState::Live)
 }
 
-fn temporary(folder: &Path, note: &dyn Fn(&str)) -> Result<Made, SqlError> {
-    let place = tempfile::Builder::new().prefix("hodo-tables-").tempdir();
-    let place = place.map_err(|e| SqlError::Failed(format!("cannot make a temporary folder: {e}")))?;
-    let tables = write(folder, &place.path().join("run"), note)?;
-    Ok(Made { tables, temporary: Some(place) })
+fn temporary(folder: &Path, scratch: &Path, note: Note) -> Result<PathBuf, SqlError> {
+    let place = tempfile::Builder::new().prefix("run-").tempdir_in(scratch);
+    let place =
+        place.map_err(|e| SqlError::Failed(format!("cannot make a temporary folder: {e}")))?;
+    // It goes away with the scratch folder.
+    write(folder, &place.keep().join("run"), note)
 }
 
 /// Why tables were not kept.
@@ -56,12 +48,12 @@ enum Kept {
     Failed(SqlError),
 }
 
-fn kept(folder: &Path, note: &dyn Fn(&str)) -> Result<Made, Kept> {
+fn kept(folder: &Path, note: Note) -> Result<PathBuf, Kept> {
     let home = folder.join(KEPT);
     let place = home.join(key(folder));
     let tables = place.join(packed::TABLES);
     if tables.is_dir() {
-        return Ok(Made { tables, temporary: None });
+        return Ok(tables);
     }
     let _lock = lock(&home).map_err(|_| Kept::NotWritable)?;
     if !tables.is_dir() {
@@ -71,7 +63,7 @@ fn kept(folder: &Path, note: &dyn Fn(&str)) -> Result<Made, Kept> {
         write(folder, &part, note).map_err(Kept::Failed)?;
         fs::rename(&part, &place).map_err(|_| Kept::NotWritable)?;
     }
-    Ok(Made { tables, temporary: None })
+    Ok(tables)
 }
 
 /// Held while tables are made: another program that wants the same ones waits for them.
@@ -88,7 +80,7 @@ fn clear(home: &Path) {
     entries.filter(|e| e.path().is_dir()).for_each(|e| _ = fs::remove_dir_all(e.path()));
 }
 
-fn write(folder: &Path, out: &Path, note: &dyn Fn(&str)) -> Result<PathBuf, SqlError> {
+fn write(folder: &Path, out: &Path, note: Note) -> Result<PathBuf, SqlError> {
     let began = Instant::now();
     let run = Run::open(folder, &ReadOptions::default())?;
     hodo_convert::parquet::write(&run, out, &|_, _| ()).map_err(|e| {

@@ -1,8 +1,8 @@
 //! `hodo-sql`: what `hodo sql` runs.
 
-mod ask;
 #[path = "../../crates/hodo-cli/src/sql/args.rs"]
 mod args;
+mod ask;
 mod prompt;
 
 use args::{SQL_EXAMPLES, SqlArgs, SqlFormat};
@@ -23,7 +23,13 @@ struct Cli {
     args: SqlArgs,
 
     /// Folder the runs are in.
-    #[arg(long, value_name = "FOLDER", env = "HODO_DIR", hide_env_values = true, default_value = ".hodo")]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        env = "HODO_DIR",
+        hide_env_values = true,
+        default_value = ".hodo"
+    )]
     dir: PathBuf,
 
     /// When to colour the output; auto also honours NO_COLOR and CLICOLOR_FORCE.
@@ -60,12 +66,20 @@ fn say_error(error: &SqlError) {
 fn run(cli: &Cli) -> Result<(), SqlError> {
     let (names, query) = divide(&cli.args)?;
     let limits = limits(&cli.args)?;
+    let failed = |e| SqlError::Failed(format!("cannot start: {e}"));
+    let scratch = tempfile::Builder::new().prefix("hodo-sql-").tempdir().map_err(failed)?;
+    let asked = Asked {
+        names,
+        all: cli.args.all,
+        dir: cli.dir.clone(),
+        scratch: scratch.path().to_owned(),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(limits.threads)
         .enable_all()
         .build()
-        .map_err(|e| SqlError::Failed(format!("cannot start: {e}")))?;
-    let outcome = with_runtime(cli, names, query, limits, &runtime);
+        .map_err(failed)?;
+    let outcome = with_runtime(cli, asked, query, limits, &runtime);
     // A query that was stopped may still be at work; it must not hold up the end.
     runtime.shutdown_background();
     outcome
@@ -73,13 +87,12 @@ fn run(cli: &Cli) -> Result<(), SqlError> {
 
 fn with_runtime(
     cli: &Cli,
-    names: Vec<String>,
+    asked: Asked,
     query: Option<String>,
     limits: Limits,
     runtime: &Runtime,
 ) -> Result<(), SqlError> {
-    let asked = Asked { names, all: cli.args.all, dir: cli.dir.clone() };
-    let session = runtime.block_on(Session::open(&asked, limits, &note))?;
+    let session = runtime.block_on(interruptible(open(asked, limits)))?;
     let mut asker = Asker {
         session: &session,
         format: format(cli),
@@ -95,12 +108,19 @@ fn with_runtime(
     }
 }
 
+/// Opens the runs in a task of its own, so that a large one can be given up.
+async fn open(asked: Asked, limits: Limits) -> Result<Session, SqlError> {
+    let task = tokio::spawn(async move { Session::open(&asked, limits, note).await });
+    task.await.unwrap_or_else(|e| Err(SqlError::Failed(format!("cannot open the runs: {e}"))))
+}
+
 /// The runs that are named, and the query; none for a prompt.
 fn divide(args: &SqlArgs) -> Result<(Vec<String>, Option<String>), SqlError> {
     let mut names = args.words.clone();
     if let Some(file) = &args.file {
         let text = std::fs::read_to_string(file);
-        let text = text.map_err(|e| SqlError::Query(format!("cannot read {}: {e}", file.display())))?;
+        let text =
+            text.map_err(|e| SqlError::Query(format!("cannot read {}: {e}", file.display())))?;
         return Ok((names, Some(text)));
     }
     let query = names.pop_if(|last| is_query(last));

@@ -9,7 +9,8 @@ use datafusion::sql::parser::{DFParserBuilder, Statement};
 
 /// The statements of a text; an error for the first that may not run.
 pub fn statements(text: &str) -> Result<Vec<Statement>, SqlError> {
-    let parsed = DFParserBuilder::new(text).build().and_then(|mut parser| parser.parse_statements());
+    let parsed =
+        DFParserBuilder::new(text).build().and_then(|mut parser| parser.parse_statements());
     let parsed = parsed.map_err(|error| wrong::explain(error, text, &[]))?;
     match parsed.iter().find(|statement| !only_reads(statement)) {
         Some(statement) => Err(SqlError::NotAllowed(format!(

@@ -63,7 +63,7 @@ fn listing(
     table: Table,
     places: Vec<ListingTableUrl>,
 ) -> Found<Arc<dyn TableProvider>> {
-    let format = ParquetFormat::default().with_options(context.state().table_options().parquet.clone());
+    let format = ParquetFormat::default().with_options(context.copied_table_options().parquet);
     let config = ListingTableConfig::new_with_multi_paths(places)
         .with_listing_options(ListingOptions::new(Arc::new(format)))
         .with_schema(schema::of(table));

@@ -12,7 +12,8 @@ pub fn explain(error: DataFusionError, text: &str, tables: &[String]) -> SqlErro
         DataFusionError::SchemaError(schema, _) => SqlError::Query(column(schema)),
         DataFusionError::ResourcesExhausted(why) => SqlError::Limit(exhausted(why)),
         DataFusionError::Plan(why) => SqlError::Query(table(why, tables)),
-        DataFusionError::ObjectStore(_) | DataFusionError::ParquetError(_)
+        DataFusionError::ObjectStore(_)
+        | DataFusionError::ParquetError(_)
         | DataFusionError::IoError(_) => SqlError::Source(format!("cannot read the run: {error}")),
         DataFusionError::NotImplemented(why) => SqlError::Query(format!("not supported: {why}")),
         root => SqlError::Failed(first_line(&root.strip_backtrace()).to_owned()),
@@ -22,7 +23,8 @@ pub fn explain(error: DataFusionError, text: &str, tables: &[String]) -> SqlErro
 /// The message, and the line with a mark under the place.
 fn syntax(message: &str, text: &str) -> String {
     let message = message.trim_start_matches("sql parser error: ");
-    let message = message.strip_prefix("ParserError(\"").map_or(message, |m| m.trim_end_matches("\")"));
+    let message =
+        message.strip_prefix("ParserError(\"").map_or(message, |m| m.trim_end_matches("\")"));
     let Some((what, place)) = message.rsplit_once(" at Line: ") else {
         return format!("syntax error: {message}");
     };
@@ -77,7 +79,8 @@ mod tests {
     #[test]
     fn the_place_of_a_syntax_error_is_marked() {
         let text = "select *\nfrm spans";
-        let message = "sql parser error: Expected: end of statement, found: spans at Line: 2, Column: 5";
+        let message =
+            "sql parser error: Expected: end of statement, found: spans at Line: 2, Column: 5";
         assert_eq!(
             syntax(message, text),
             "syntax error: Expected: end of statement, found: spans, in line 2\n  frm spans\n      ^"

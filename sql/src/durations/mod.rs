@@ -5,7 +5,9 @@ mod groups;
 mod values;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, UInt32Type, UInt64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Field, FieldRef, Fields, Int64Type, UInt32Type, UInt64Type,
+};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{

@@ -24,7 +24,14 @@ pub enum Meaning {
 const MOMENTS: [&str; 6] = ["start_ns", "end_ns", "at_ns", "time_ns", "launched_ns", "from_ns"];
 /// Columns whose numbers are names.
 const IDS: [&str; 9] = [
-    "id", "parent", "scope", "pid", "parent_pid", "parent_scope", "correlation", "graph_node",
+    "id",
+    "parent",
+    "scope",
+    "pid",
+    "parent_pid",
+    "parent_scope",
+    "correlation",
+    "graph_node",
     "thread",
 ];
 
@@ -57,7 +64,9 @@ pub fn readable(column: &ArrayRef, meaning: Meaning) -> Result<Vec<Option<String
         _ => number::digits(n),
     };
     Ok(match column.data_type() {
-        DataType::Int64 => column.as_primitive::<Int64Type>().iter().map(|n| n.map(whole)).collect(),
+        DataType::Int64 => {
+            column.as_primitive::<Int64Type>().iter().map(|n| n.map(whole)).collect()
+        }
         DataType::UInt64 => {
             let column = column.as_primitive::<UInt64Type>().iter();
             column.map(|n| n.map(|n| i64::try_from(n).map_or(n.to_string(), whole))).collect()

@@ -48,8 +48,7 @@ impl<W: Write> Sink for Csv<W> {
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
-        let columns: Vec<_> =
-            batch.columns().iter().map(cells::exact).collect::<Result<_, _>>()?;
+        let columns: Vec<_> = batch.columns().iter().map(cells::exact).collect::<Result<_, _>>()?;
         for row in 0..batch.num_rows() {
             self.line(columns.iter().map(|column| column[row].as_deref()))?;
         }

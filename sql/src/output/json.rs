@@ -49,9 +49,9 @@ impl<W: Write> Sink for Json<W> {
             Frame::Lines => {}
             Frame::Document => {
                 self.head()?;
-                let columns = schema.fields().iter().map(|field| {
-                    json!({"name": field.name(), "type": field.data_type().to_string()})
-                });
+                let columns = schema.fields().iter().map(
+                    |field| json!({"name": field.name(), "type": field.data_type().to_string()}),
+                );
                 let columns = serde_json::Value::Array(columns.collect());
                 self.put(&format!("{{\"columns\":{columns},\"rows\":["))?;
             }
@@ -62,9 +62,8 @@ impl<W: Write> Sink for Json<W> {
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
         let mut lines = Vec::new();
-        let mut writer = WriterBuilder::new()
-            .with_explicit_nulls(true)
-            .build::<_, LineDelimited>(&mut lines);
+        let mut writer =
+            WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut lines);
         writer.write(batch).map_err(failed)?;
         writer.finish().map_err(failed)?;
         drop(writer);

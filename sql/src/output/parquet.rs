@@ -28,7 +28,9 @@ impl<W: Write + Send> Parquet<W> {
 impl<W: Write + Send> Sink for Parquet<W> {
     fn begin(&mut self, schema: SchemaRef) -> Result<(), SqlError> {
         let Stage::Waiting(out) = std::mem::replace(&mut self.0, Stage::Done) else {
-            return Err(SqlError::Query("a Parquet file holds the rows of one statement only".into()));
+            return Err(SqlError::Query(
+                "a Parquet file holds the rows of one statement only".into(),
+            ));
         };
         let zstd = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(zstd).build();

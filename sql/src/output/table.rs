@@ -1,7 +1,7 @@
 //! Aligned columns, cut to the width there is.
 
-use super::cells::{self, Meaning};
 use super::Sink;
+use super::cells::{self, Meaning};
 use crate::SqlError;
 use crate::term::text;
 use datafusion::arrow::array::RecordBatch;

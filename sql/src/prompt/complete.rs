@@ -27,9 +27,9 @@ impl Helper {
             return (0, names.filter(|name| name.starts_with(line)).map(str::to_owned).collect());
         }
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let start = line.rfind(|c| !is_part(c)).map_or(0, |at| {
-            at + line[at..].chars().next().map_or(1, char::len_utf8)
-        });
+        let start = line
+            .rfind(|c| !is_part(c))
+            .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
         let word = line[start..].to_lowercase();
         let tables = self.tables.iter().map(String::as_str);
         let all: Vec<&str> = match wants_table(&line[..start]) {

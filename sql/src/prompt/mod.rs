@@ -1,7 +1,7 @@
 //! The prompt: lines until a semicolon, history, completion, commands that begin with a dot.
 
-mod complete;
 mod commands;
+mod complete;
 mod words;
 
 use crate::ask::{self, Asker};

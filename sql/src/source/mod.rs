@@ -7,12 +7,11 @@ mod remote;
 pub mod store;
 
 pub use check::check;
+pub use local::Here;
 
 use crate::SqlError;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use std::collections::BTreeMap;
-use std::path::Path;
-use tempfile::TempDir;
 use url::Url;
 
 /// The tables of one run.
@@ -22,13 +21,11 @@ pub struct Source {
     pub tables: Url,
     /// The files of every table, where the place cannot be asked for them again.
     pub files: Option<BTreeMap<String, Vec<Url>>>,
-    /// Tables that were made for this session only.
-    pub made: Option<TempDir>,
 }
 
 impl Source {
     fn at(tables: Url) -> Source {
-        Source { tables, files: None, made: None }
+        Source { tables, files: None }
     }
 
     /// What to read for a table.
@@ -41,23 +38,22 @@ impl Source {
     }
 }
 
-/// Finds the runs that `names` mean: folders, beginnings of ids in `dir`, addresses. The newest run
-/// of `dir` when there are none.
+/// Finds the runs that `names` mean: folders, beginnings of ids, addresses. The newest run when
+/// there are none.
 pub async fn find(
     names: &[String],
-    dir: &Path,
+    at: &Here<'_>,
     stores: &dyn ObjectStoreRegistry,
-    note: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<Source>, SqlError> {
     let mut sources = Vec::new();
     if names.is_empty() {
-        sources.extend(local::find(dir, None, note)?);
+        sources.extend(at.find(None)?);
     }
     for name in names {
         match address(name) {
-            Some(url) if url.scheme() == "file" => sources.extend(local::at_url(&url, dir, note)?),
+            Some(url) if url.scheme() == "file" => sources.extend(at.find_url(&url)?),
             Some(url) => sources.extend(remote::find(url, stores).await?),
-            None => sources.extend(local::find(dir, Some(name), note)?),
+            None => sources.extend(at.find(Some(name))?),
         }
     }
     if sources.iter().any(|source| source.tables.scheme() == "file") {
@@ -66,14 +62,10 @@ pub async fn find(
     Ok(sources)
 }
 
-/// All runs of `dir`.
-pub fn all(
-    dir: &Path,
-    stores: &dyn ObjectStoreRegistry,
-    note: &(dyn Fn(&str) + Sync),
-) -> Result<Vec<Source>, SqlError> {
+/// All runs of the folder they are in.
+pub fn all(at: &Here<'_>, stores: &dyn ObjectStoreRegistry) -> Result<Vec<Source>, SqlError> {
     stores.register_store(&store::local_url(), store::local());
-    local::all(dir, note)
+    at.all(at.dir)
 }
 
 fn address(name: &str) -> Option<Url> {

@@ -14,9 +14,8 @@ pub async fn links(
     path: &Path,
     folder: &Url,
 ) -> Result<Vec<Url>, SqlError> {
-    let failed = |error: object_store::Error| {
-        SqlError::Source(format!("cannot list {folder}: {error}"))
-    };
+    let failed =
+        |error: object_store::Error| SqlError::Source(format!("cannot list {folder}: {error}"));
     let page = store.get(path).await.map_err(failed)?;
     if page.meta.size > LARGEST_PAGE {
         return Err(SqlError::Source(format!("cannot list {folder}: this is no page of links")));

@@ -12,10 +12,7 @@ use std::sync::Arc;
 use url::Url;
 
 /// The run at an address, or every run of a folder there.
-pub async fn find(
-    mut url: Url,
-    stores: &dyn ObjectStoreRegistry,
-) -> Result<Vec<Source>, SqlError> {
+pub async fn find(mut url: Url, stores: &dyn ObjectStoreRegistry) -> Result<Vec<Source>, SqlError> {
     if !url.path().ends_with('/') {
         url.set_path(&format!("{}/", url.path()));
     }

@@ -5,8 +5,7 @@ select
   cpu_ns, gpu_ns
 from (
   select
-    run, path, depth,
-    first_value(name) as name,
+    run, path, depth, name,
     count(*) as count,
     sum(duration_ns) as total_ns,
     sum(self_ns) as self_ns,
@@ -14,6 +13,6 @@ from (
     sum(cpu_ns) as cpu_ns,
     sum(gpu_busy_ns) as gpu_ns
   from spans
-  group by run, path, depth
+  group by run, path, depth, name
 )
 order by run, path, depth

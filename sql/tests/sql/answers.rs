@@ -58,7 +58,8 @@ fn a_packed_run_answers_as_the_recorded_one() {
     let dir = folder(&samples::training(100));
     let elsewhere = Folder::new();
     let pack = packed(dir.path(), elsewhere.path());
-    for table in ["spans", "marks", "attrs", "kernels", "copies", "samples", "processes", "health"] {
+    for table in ["spans", "marks", "attrs", "kernels", "copies", "samples", "processes", "health"]
+    {
         let query = format!("select * from {table} order by 1, 2, 3, 4, 5, 6");
         let recorded = rows(dir.path(), &[&query]);
         assert_eq!(rows(dir.path(), &[pack.to_str().unwrap(), &query]), recorded, "{table}");
@@ -134,7 +135,10 @@ fn times_that_are_not_known_are_null() {
     let dir = folder(&run);
     let query = "select count(*) as spans, count(start_ns) as times from spans";
     assert_eq!(rows(dir.path(), &[query]), [json!({"spans": 1, "times": 0})]);
-    assert_eq!(rows(dir.path(), &["select p50_ns, total_ns from tree"]), [json!({"p50_ns": null, "total_ns": null})]);
+    assert_eq!(
+        rows(dir.path(), &["select p50_ns, total_ns from tree"]),
+        [json!({"p50_ns": null, "total_ns": null})]
+    );
 }
 
 #[test]

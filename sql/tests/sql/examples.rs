@@ -42,9 +42,11 @@ fn the_examples_of_the_help_run() {
     let dir = place();
     let help = stdout(dir.path(), &["--help"]);
     let lines = help.split("Examples:\n").nth(1).unwrap().lines();
-    let examples: Vec<&str> = lines.map(|l| l.trim().split("    ").next().unwrap().trim()).collect();
+    let examples: Vec<&str> =
+        lines.map(|l| l.trim().split("    ").next().unwrap().trim()).collect();
     // A prompt wants a terminal; `prompt` has its tests.
-    let examples: Vec<&&str> = examples.iter().filter(|e| !e.is_empty() && **e != "hodo sql").collect();
+    let examples: Vec<&&str> =
+        examples.iter().filter(|e| !e.is_empty() && **e != "hodo sql").collect();
     assert!(examples.len() >= 4, "{help}");
     examples.iter().for_each(|example| runs(dir.path(), example));
 }

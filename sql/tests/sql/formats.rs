@@ -100,12 +100,10 @@ fn parquet_is_read_back() {
     let file = tables.join("p1-000.parquet");
     let args = ["select * from spans", "--format", "parquet", "-o", file.to_str().unwrap()];
     assert_eq!(stdout(dir.path(), &args), "");
-    let query = "select count(*) as n, sum(duration_ns) as ns, count(distinct path) as paths from spans";
+    let query =
+        "select count(*) as n, sum(duration_ns) as ns, count(distinct path) as paths from spans";
     let again = out.path().join("run");
-    assert_eq!(
-        stdout(dir.path(), &[again.to_str().unwrap(), query]),
-        stdout(dir.path(), &[query])
-    );
+    assert_eq!(stdout(dir.path(), &[again.to_str().unwrap(), query]), stdout(dir.path(), &[query]));
     let said = refusal(dir.path(), &["select 1; select 2", "--format", "parquet"], 2);
     assert!(said.contains("one statement"), "{said}");
 }

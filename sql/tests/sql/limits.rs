@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 /// More rows than anyone waits for, which must be counted one by one.
-const ENDLESS: &str = "select count(*) from generate_series(1, 100000000000) a where a.value % 7 = 3";
+const ENDLESS: &str =
+    "select count(*) from generate_series(1, 100000000000) a where a.value % 7 = 3";
 /// Texts that differ, in a hash table that cannot be small.
 const LARGE: &str = "select value, count(*) from (select cast(value as text) || repeat('x', 200) as value \
                      from generate_series(1, 1000000)) group by value order by 2, 1 limit 1";

@@ -149,11 +149,15 @@ fn tables_of_a_newer_hodo_are_refused() {
 fn a_damaged_table_is_told() {
     let (dir, packs) = packs();
     let run = packs.path().join(ID);
-    let spans = std::fs::read_dir(run.join("tables/spans")).unwrap().next().unwrap().unwrap().path();
+    let spans =
+        std::fs::read_dir(run.join("tables/spans")).unwrap().next().unwrap().unwrap().path();
     let bytes = std::fs::read(&spans).unwrap();
     std::fs::write(&spans, &bytes[..bytes.len() / 2]).unwrap();
     let said = refusal(dir.path(), &[run.to_str().unwrap(), "select count(*) from spans"], 1);
     assert!(said.contains("cannot read the run"), "{said}");
     // The other tables answer.
-    assert_eq!(rows(dir.path(), &[run.to_str().unwrap(), "select count(*) as n from marks"]).len(), 1);
+    assert_eq!(
+        rows(dir.path(), &[run.to_str().unwrap(), "select count(*) as n from marks"]).len(),
+        1
+    );
 }
