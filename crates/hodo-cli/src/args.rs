@@ -68,6 +68,12 @@ Examples:
   hodo export --to parquet -o run.parquet      a folder of tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
 
+const PACK_EXAMPLES: &str = "\
+Examples:
+  hodo pack --out archive/run                  a copy as Parquet tables, which every verb reads
+  hodo pack 20261115-2015 --remove-originals   in place, and what was recorded goes
+  hodo pack --out archive/run2 --json";
+
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   hodo import trace.json.gz                    a trace of torch.profiler
@@ -183,6 +189,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Fold a run that has ended into compact Parquet tables; every verb reads it as before, and so do pandas, polars, DuckDB and Spark.
+    #[command(after_help = PACK_EXAMPLES)]
+    Pack(PackArgs),
     /// Make a run of what another tool recorded; every other verb then reads it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
@@ -601,6 +610,25 @@ pub enum Format {
     Ndjson,
     /// A folder of Parquet tables, for pandas, polars, DuckDB, Spark; hodo reads it as a run.
     Parquet,
+}
+
+/// `hodo pack`.
+#[derive(Args, Debug)]
+pub struct PackArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// Folder to make; if left out, the tables go into the run's own folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Read the packed run back, and when it is the same in every row and column, remove what was recorded.
+    #[arg(long)]
+    pub remove_originals: bool,
+
+    /// Print one JSON document instead of the folder's path.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hodo import`.

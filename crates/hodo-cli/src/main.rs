@@ -13,6 +13,7 @@ mod ls;
 mod machine;
 mod monitor;
 mod output;
+mod pack;
 mod report;
 mod run;
 mod runs;
@@ -44,6 +45,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Sql(_) => sql::run(),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Pack(args) => pack::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),

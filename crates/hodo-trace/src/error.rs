@@ -44,6 +44,28 @@ pub enum TraceError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A packed run that cannot be read at all.
+    #[error(
+        "{path} is damaged: {why}; without it hodo cannot read the packed run, whose tables other \
+         tools can"
+    )]
+    Pack {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A run that a newer version packed.
+    #[error(
+        "{path} has schema {schema}, which a newer hodo wrote; this one knows up to {}: update hodo",
+        crate::packed::SCHEMA
+    )]
+    NewerPack {
+        /// The file.
+        path: PathBuf,
+        /// The schema it has.
+        schema: u32,
+    },
     /// A filter that cannot be understood.
     #[error(
         "`{text}` is not a condition; write key=value, key!=value, or key>number with >, >=, < or <="

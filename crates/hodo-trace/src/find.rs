@@ -1,5 +1,6 @@
 use crate::machine::{is_sampled, machine_folders};
 use crate::model::{Extent, most_telling};
+use crate::packed::{self, Side};
 use crate::read::{self, Brief, is_run};
 use crate::{ProcessState, Run, RunInfo, TraceError};
 use std::path::{Path, PathBuf};
@@ -98,21 +99,26 @@ fn file_name(path: &Path) -> String {
 
 fn summary(folder: &Path) -> RunSummary {
     let info = read::run_info(folder);
-    let processes = read::process_folders(folder);
+    // A packed run whose side file is damaged shows as one that has nothing.
+    let side = packed::read::side(folder).ok().flatten();
+    let processes = read::unpacked(read::process_folders(folder), side.as_ref());
     let sizes: Vec<u64> = processes.iter().map(|p| bytes(p)).collect();
+    let packed = side.as_ref().map_or(&[][..], Side::processes);
+    let packed_bytes: u64 = packed::FOLDERS.iter().map(|name| all_bytes(&folder.join(name))).sum();
     let machines = machine_folders(folder);
     let sampled: u64 = machines.iter().map(|machine| bytes(machine)).sum();
-    let briefs: Vec<Brief> =
-        processes.iter().zip(&sizes).map(|(folder, bytes)| read::brief(folder, *bytes)).collect();
+    let briefs = processes.iter().zip(&sizes).map(|(folder, bytes)| read::brief(folder, *bytes));
+    let briefs: Vec<Brief> = briefs.chain(packed.iter().map(|process| process.brief())).collect();
+    let kept = side.as_ref().map_or(0, |side| side.machines_besides(&machines));
     let state = most_telling(briefs.iter().map(|b| b.state));
     let ended = briefs.iter().filter(|b| b.state == ProcessState::Ended);
     let extent = Extent::new(briefs.iter().map(|b| (b.start_ns, b.end_ns)), info.start_ns);
     RunSummary {
         folder: folder.to_owned(),
         info,
-        bytes: sizes.iter().sum::<u64>() + sampled,
-        processes: processes.len(),
-        machines: machines.len(),
+        bytes: sizes.iter().sum::<u64>() + sampled + packed_bytes,
+        processes: briefs.len(),
+        machines: machines.len() + kept,
         sampling: machines.iter().any(|machine| is_sampled(machine)),
         state,
         in_state: briefs.iter().filter(|b| Some(b.state) == state).count(),
@@ -120,10 +126,18 @@ fn summary(folder: &Path) -> RunSummary {
         start_ns: extent.start_ns,
         wall_ns: extent.wall_ns,
         spans: briefs.iter().map(|b| b.spans).sum(),
-        gpu_work: processes.iter().map(|folder| read::gpu_work(folder)).sum(),
+        gpu_work: processes.iter().map(|folder| read::gpu_work(folder)).sum::<u64>()
+            + packed.iter().map(|process| process.gpu_work()).sum::<u64>(),
         lost: briefs.iter().map(|b| b.lost).sum(),
         uncalibrated: briefs.iter().filter(|b| !b.is_timed).count(),
     }
+}
+
+/// The same of a folder and those inside it.
+fn all_bytes(folder: &Path) -> u64 {
+    let inside = std::fs::read_dir(folder).into_iter().flatten();
+    let folders = inside.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
+    bytes(folder) + folders.map(|folder| all_bytes(&folder)).sum::<u64>()
 }
 
 /// What the files take on disk: an arena is larger than what it holds.

@@ -6,7 +6,9 @@ mod file;
 
 use crate::OnProgress;
 use hodo_trace::Run;
-use hodo_trace::packed::{HIDDEN, Rows, SCHEMA, SIDE_FILE, Side, TABLES, Table, Tables, file_name};
+use hodo_trace::packed::{
+    FOLDERS, HIDDEN, Rows, SCHEMA, SIDE_FILE, Side, TABLES, Table, Tables, file_name,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,15 @@ pub enum PackError {
     #[error("{folder} is there already; name another folder, or remove it first")]
     Exists {
         /// What is there.
+        folder: PathBuf,
+    },
+    /// The run has its tables.
+    #[error(
+        "{folder} is packed already; what was recorded can be packed anew, as long as it is there, \
+         once the folders `{TABLES}` and `{HIDDEN}` in it are gone"
+    )]
+    Packed {
+        /// The run's folder.
         folder: PathBuf,
     },
     /// The operating system refused, or the disk is full.
@@ -87,19 +98,19 @@ pub fn write(run: &Run, to: &Path, progress: OnProgress<'_>) -> Result<Written, 
 
 /// Writes the tables of `run` into its own folder, beside what was recorded.
 pub fn write_in_place(run: &Run, progress: OnProgress<'_>) -> Result<Written, PackError> {
-    for name in [TABLES, HIDDEN] {
-        let folder = run.folder.join(name);
-        if folder.exists() {
-            return Err(PackError::Exists { folder });
-        }
+    if FOLDERS.iter().any(|name| run.folder.join(name).exists()) {
+        return Err(PackError::Packed { folder: run.folder.clone() });
     }
     let draft = Draft::inside(&run.folder)?;
     let written = fill(run, &draft.0, progress)?;
     // What makes it a packed run comes last.
-    for name in [TABLES, HIDDEN, "run.json"] {
+    for name in [TABLES, "run.json", HIDDEN] {
         let to = run.folder.join(name);
-        let write = |source| PackError::Write { path: to.clone(), source };
-        std::fs::rename(draft.0.join(name), &to).map_err(write)?;
+        if let Err(source) = std::fs::rename(draft.0.join(name), &to) {
+            // Tables without what goes with them are of no use to hodo.
+            let _ = std::fs::remove_dir_all(run.folder.join(TABLES));
+            return Err(PackError::Write { path: to, source });
+        }
     }
     sync_folder(Some(&run.folder));
     Ok(written)

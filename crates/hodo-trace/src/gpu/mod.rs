@@ -54,6 +54,20 @@ impl Gpu {
         Gpu { state, work, samples, newer, live, names }
     }
 
+    /// The GPU's part of a process whose work is in order and has its scopes.
+    pub(crate) fn again(
+        mut work: WorkRows,
+        state: Option<GpuState>,
+        samples: Vec<Sample>,
+        newer: u64,
+        live: Option<Live>,
+        names: &Names,
+    ) -> Gpu {
+        work.sort_by_start();
+        let names = KernelNames::new(work.kernel_names().chain(sampled(&samples)), names);
+        Gpu { state, work, samples, newer, live, names }
+    }
+
     /// What the callbacks counted.
     pub(crate) fn live(&self) -> Option<Live> {
         self.live

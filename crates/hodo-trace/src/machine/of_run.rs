@@ -9,9 +9,13 @@ use crate::{Process, Run};
 impl Run {
     /// Reads the run's own machine folders, and those of sidecars where it has none.
     pub(crate) fn read_machines(&mut self) {
-        let folders = machine_folders(&self.folder);
+        let mut folders = machine_folders(&self.folder);
+        // Those of a packed run are there already.
+        folders.retain(|folder| self.machines.iter().all(|machine| machine.folder != *folder));
         let processes = &self.processes;
-        self.machines = folders.iter().map(|folder| read::read(folder, None, processes)).collect();
+        let own = folders.iter().map(|folder| read::read(folder, None, processes));
+        let own: Vec<Machine> = own.collect();
+        self.machines.extend(own);
         self.machines.extend(linked::machines(self));
         self.machines.sort_by(|a, b| a.host().cmp(b.host()));
     }

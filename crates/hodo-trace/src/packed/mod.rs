@@ -4,6 +4,8 @@
 //! says how they are stored); [`crate::Run::open`] reads such a folder as it reads a recorded one.
 
 pub mod coding;
+mod fingerprint;
+pub(crate) mod read;
 mod rows;
 mod schema;
 mod side;
@@ -17,6 +19,10 @@ pub const TABLES: &str = "tables";
 /// The folder of what only hodo reads.
 pub const HIDDEN: &str = "pack";
 
+/// Both of them.
+pub const FOLDERS: [&str; 2] = [TABLES, HIDDEN];
+
+pub use fingerprint::Fingerprint;
 pub use rows::{Rows, Tables, Whose};
 pub use schema::{Coding, Field, GROUP_ROWS, Kind, SCHEMA, SCHEMA_KEY, TABLE_KEY, Table};
 pub use side::Side;

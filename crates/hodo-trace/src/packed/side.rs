@@ -4,6 +4,7 @@
 //! own.
 
 use crate::gpu::GpuState;
+use crate::read::Brief;
 use crate::{
     Account, Clock, Damage, Machine, Names, Place, Process, ProcessInfo, ProcessState, Run, Thread,
 };
@@ -11,6 +12,7 @@ use hodo_format::arena::{Anchor, Counts, Loss};
 use hodo_format::gpu::{Live, Sample};
 use hodo_format::record::SpanId;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The side file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +39,8 @@ pub(crate) struct SideProcess {
     /// The bits of the nanoseconds of a tick.
     pub(crate) ns_per_tick: Option<u64>,
     pub(crate) names: Vec<(u32, String)>,
+    /// Names of scopes that are lost, as they are shown.
+    pub(crate) lost_names: Vec<(u32, String)>,
     pub(crate) threads: Vec<SideThread>,
     pub(crate) account: SideAccount,
     pub(crate) damage: SideDamage,
@@ -84,7 +88,7 @@ pub(crate) struct SideAccount {
 pub(crate) struct SideDamage {
     bytes: u64,
     frames: u64,
-    places: Vec<(std::path::PathBuf, u64, String)>,
+    places: Vec<(PathBuf, u64, String)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,6 +128,19 @@ impl Side {
         }
     }
 
+    pub(crate) fn processes(&self) -> &[SideProcess] {
+        &self.processes
+    }
+
+    /// Machines of the run's own that are not among `folders`.
+    pub(crate) fn machines_besides(&self, folders: &[PathBuf]) -> usize {
+        let own = self.machines.iter().filter(|machine| machine.linked.is_none());
+        let is_new = |machine: &&SideMachine| {
+            folders.iter().all(|f| f.file_name() != Some(machine.folder.as_ref()))
+        };
+        own.filter(is_new).count()
+    }
+
     /// As text.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
@@ -143,6 +160,7 @@ impl SideProcess {
             anchors: process.clock.anchors().iter().map(anchor_words).collect(),
             ns_per_tick: process.clock.ns_per_tick().map(f64::to_bits),
             names: process.names.iter().map(|(id, text)| (id, text.to_owned())).collect(),
+            lost_names: lost_names(process),
             threads: process.threads.iter().map(SideThread::of).collect(),
             account: SideAccount::of(&process.account),
             damage: SideDamage::of(&process.damage),
@@ -168,6 +186,26 @@ impl SideProcess {
         Clock::again(anchors, self.ns_per_tick.map(f64::from_bits))
     }
 
+    /// What is known of it without reading its rows.
+    pub(crate) fn brief(&self) -> Brief {
+        let (clock, account) = (self.clock(), self.account.again());
+        let SideRows { spans, marks, .. } = self.rows;
+        Brief {
+            state: self.state(),
+            start_ns: clock.start_ns().or(self.info.started()),
+            end_ns: clock.is_calibrated().then(|| clock.steady_ns(self.last_tick)),
+            spans: Some(spans),
+            open: self.open,
+            lost: Some(account.lost_records() + account.unexplained),
+            is_timed: clock.is_calibrated() || spans + marks == 0,
+        }
+    }
+
+    /// Pieces of GPU work that the process stored.
+    pub(crate) fn gpu_work(&self) -> u64 {
+        self.gpu.live().map_or(0, |live| live.stored)
+    }
+
     /// A run that was live when it was exported is not known to be now.
     pub(crate) fn state(&self) -> ProcessState {
         match self.state.as_str() {
@@ -186,6 +224,14 @@ impl SideProcess {
     pub(crate) fn threads(&self) -> Vec<Thread> {
         self.threads.iter().map(SideThread::again).collect()
     }
+}
+
+fn lost_names(process: &Process) -> Vec<(u32, String)> {
+    let names = process.spans.rows().map(|row| process.spans.name(row));
+    let mut lost: Vec<u32> = names.filter(|&name| process.names.get(name).is_none()).collect();
+    lost.sort_unstable();
+    lost.dedup();
+    lost.into_iter().map(|name| (name, process.names.text(name).into_owned())).collect()
 }
 
 impl SideThread {
@@ -266,7 +312,7 @@ impl SideDamage {
     }
 
     pub(crate) fn again(&self) -> Damage {
-        let place = |(file, offset, why): &(std::path::PathBuf, u64, String)| Place {
+        let place = |(file, offset, why): &(PathBuf, u64, String)| Place {
             file: file.clone(),
             offset: *offset,
             why: why.clone(),

@@ -11,6 +11,7 @@ mod snapshot;
 mod threads;
 
 use crate::machine::machine_folders;
+use crate::packed::{self, Side};
 use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
 pub(crate) use brief::{Brief, brief};
 pub(crate) use files::{CATALOG, GPU, SPOOL, SpoolReader, numbered, numbered_files};
@@ -27,19 +28,39 @@ impl Run {
         if !is_run(folder) {
             return Err(TraceError::NotARun { folder: folder.to_owned() });
         }
+        let side = packed::read::side(folder)?;
+        let folders = unpacked(folders, side.as_ref());
         let mut progress = Meter::new(options, &folders);
         let mut processes: Vec<_> =
             folders.iter().map(|folder| process::read(folder, &mut progress)).collect();
+        if let Some(side) = &side {
+            progress.expect(&packed::read::files(folder, side));
+            for process in &side.processes {
+                processes.push(packed::read::process(folder, process, &mut progress)?);
+            }
+        }
         processes.sort_by_key(|p| (p.info.start_ns, p.folder.clone()));
         if processes.len() > 1 {
             let damaged = processes.iter_mut().filter(|p| !p.damage.is_none());
             damaged.for_each(|p| p.names.tell_apart(p.info.pid));
         }
+        let machines = side.map(|side| packed::read::machines(folder, side)).transpose()?;
+        let machines = machines.unwrap_or_default();
         let (folder, info) = (folder.to_owned(), run_info(folder));
-        let mut run = Run { folder, info, processes, machines: Vec::new() };
+        let mut run = Run { folder, info, processes, machines };
         run.read_machines();
         Ok(run)
     }
+}
+
+/// The process folders that came to a run after it was packed, or all.
+pub(crate) fn unpacked(folders: Vec<PathBuf>, side: Option<&Side>) -> Vec<PathBuf> {
+    let Some(side) = side else { return folders };
+    let is_new = |folder: &PathBuf| {
+        let name = folder.file_name().unwrap_or_default();
+        side.processes.iter().all(|process| name != process.folder.as_str())
+    };
+    folders.into_iter().filter(is_new).collect()
 }
 
 /// Whether a folder is a run's: it says so, or something was recorded in it.
@@ -100,7 +121,7 @@ pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
 }
 
 /// Tells how far reading has come.
-struct Meter<'a> {
+pub(crate) struct Meter<'a> {
     options: &'a ReadOptions<'a>,
     now: Progress,
 }
@@ -113,7 +134,13 @@ impl<'a> Meter<'a> {
         Meter { options, now: Progress { bytes: 0, total_bytes } }
     }
 
-    fn add(&mut self, bytes: u64) {
+    /// Also counts with these files.
+    fn expect(&mut self, files: &[PathBuf]) {
+        let bytes: u64 = files.iter().filter_map(|f| Some(f.metadata().ok()?.len())).sum();
+        self.now.total_bytes += bytes;
+    }
+
+    pub(crate) fn add(&mut self, bytes: u64) {
         self.now.bytes += bytes;
         self.now.total_bytes = self.now.total_bytes.max(self.now.bytes);
         if let Some(progress) = self.options.progress {
