@@ -2,7 +2,8 @@
 
 use super::Source;
 use crate::{Note, SqlError, made};
-use hodo_trace::{Run, packed};
+use hodo_trace::Run;
+use hodo_trace::packed::{self, Table};
 use std::path::{Path, PathBuf};
 use url::Url;
 
@@ -55,8 +56,14 @@ impl Here<'_> {
     }
 }
 
+/// Whether the tables of a run hold all of it: processes may have joined it after it was packed.
 fn is_packed(folder: &Path) -> bool {
-    folder.join(packed::TABLES).is_dir()
+    let tables = folder.join(packed::TABLES);
+    let spans = tables.join(Table::Spans.name());
+    let recorded = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut recorded = recorded.filter(|entry| entry.path().join("process.json").is_file());
+    let is_missing = |name: &str| !spans.join(packed::file_name(name)).is_file();
+    tables.is_dir() && !recorded.any(|entry| is_missing(&entry.file_name().to_string_lossy()))
 }
 
 fn runs(dir: &Path) -> Vec<PathBuf> {

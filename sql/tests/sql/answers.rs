@@ -68,6 +68,19 @@ fn a_packed_run_answers_as_the_recorded_one() {
 }
 
 #[test]
+fn a_process_that_joined_after_packing_is_asked_too() {
+    let dir = folder(&samples::training(100));
+    hodo_convert::parquet::write_in_place(&opened(dir.path()), &|_, _| ()).unwrap();
+    assert_eq!(value(dir.path(), &["select count(*) from spans"]), 44);
+    assert!(!dir.path().join(ID).join(".tables").exists());
+    let other = folder(&samples::many_names(200));
+    let joined = made::process_folder(&other.path().join(ID));
+    let to = dir.path().join(ID).join(joined.file_name().unwrap());
+    std::fs::rename(joined, to).unwrap();
+    assert_eq!(value(dir.path(), &["select count(*) from spans"]), 1044);
+}
+
+#[test]
 fn a_run_is_named_by_folder_by_id_or_not_at_all() {
     let dir = folder(&samples::training(100));
     let spans = value(dir.path(), &["select count(*) from spans"]);
