@@ -45,6 +45,11 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready
 	@bash scripts/python-tests.sh "$(CACHE)"
 	@bash cpp/tests/run.sh "$(CACHE)"
 
+.PHONY: test-spark
+test-spark: ## The tables of a run as Spark reads them; installs Java where there is none
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@bash scripts/spark-tests.sh "$(CACHE)"
+
 .PHONY: test-cupti
 test-cupti: $(CACHE)/venv/.ready ## hodo's numbers against the headers and libraries of every CUPTI from 12.0 to 13.4
 	@$(CACHE)/venv/bin/python tests/cupti/fetch.py "$(CACHE)/cupti"
@@ -89,6 +94,10 @@ header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runti
 .PHONY: bench
 bench: ## Cost of a scope against the floor and the peers, pump and report figures
 	@bash benches/run.sh
+
+.PHONY: bench-large
+bench-large: ## Time and memory of the report and of exports of a hundred million spans
+	@bash benches/large.sh $(BENCH_ARGS)
 
 .PHONY: bench-python
 bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty native context manager and the peers

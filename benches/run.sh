@@ -76,5 +76,14 @@ if ! $quick; then
   "$target/release/hodo-benches" report-cost "$target/release/hodo" "$scratch/big" | grep '^report'
 fi
 
+if ! $quick; then
+  heading "Parquet: ten million scopes recorded for it, packed, and reported from the tables"
+  bench record "$scratch/real" 10000000
+  bench pack-cost "$target/release/hodo" "$(echo "$scratch"/real/*)" "$scratch/packed"
+  rm -rf "$scratch/real" "$scratch/packed"
+  heading "The same of the demo's loop, repeated to ten million"
+  "$target/release/hodo-benches" pack-cost "$target/release/hodo" "$scratch/big0.1" "$scratch/packed"
+fi
+
 heading "Verdicts"
 grep '^bar: ' "$verdicts" | sed 's/^bar: /- /'

@@ -3,6 +3,7 @@
 //! One program with all of it, because every program here carries all the peers.
 
 mod commands;
+mod cost;
 mod machine;
 mod measure;
 mod recorded;
@@ -24,10 +25,12 @@ fn main() -> ExitCode {
         "instructions" => commands::instructions::run(rest),
         "spool-rate" => commands::spool_rate::run(rest),
         "report-cost" => commands::report_cost::run(rest),
-        _ => {
-            Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost"
-                .into())
-        }
+        "large-cost" => commands::large_cost::run(rest),
+        "record" => commands::record::run(rest),
+        "pack-cost" => commands::pack_cost::run(rest),
+        _ => Err("usage: hodo-benches scopes|launches|count|instructions|spool-rate|report-cost|\
+                  large-cost|record|pack-cost"
+            .into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -24,7 +24,7 @@ GROUPS = {
     "Threads and processes": ["attach", "current", "carry", "child_env"],
     "Benchmarks": ["bench", "Statistics"],
     "The GPU, closer": ["window", "Window"],
-    "Reading": ["trace", "report", "Trace"],
+    "Reading": ["open", "trace", "report", "sql", "Run", "Table"],
     "Context numbers": ["current_scope_id", "enter_new_scope"],
     "What these return": ["Scope", "Begin", "Link", "NewScope"],
 }

@@ -42,6 +42,7 @@ from hodo._later import bench, carry, child_env, window
 
 __version__ = "0.1.0"
 
+# Not `open`: `from hodo import *` would hide Python's own.
 __all__ = [
     "Begin",
     "Link",
@@ -66,6 +67,7 @@ __all__ = [
     "report",
     "scope",
     "shutdown",
+    "sql",
     "trace",
     "window",
 ]
@@ -74,11 +76,12 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hodo._bench import Statistics as Statistics
-    from hodo._trace import Trace as Trace
+    from hodo._table import Table as Table
+    from hodo._trace import Run as Run
     from hodo._window import Window as Window
-    from hodo._trace import report, trace
+    from hodo._trace import open as open, report, sql, trace
 else:
-    from hodo._later import report, trace
+    from hodo._later import open, report, sql, trace
 del TYPE_CHECKING
 
 

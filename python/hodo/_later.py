@@ -7,10 +7,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
-    from hodo._trace import Last, Path, Trace, Where
+    from hodo._table import Table
+    from hodo._trace import Last, Path, Run, Where
     from hodo._window import Window
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -96,6 +97,47 @@ def window(
     return _window.window(kind, seconds, scope, mode)
 
 
+def open(run: Path | None = None, *, dir: Path | None = None) -> Run:
+    """A run to look into: its tree, its tables, queries and plots.
+
+    ::
+
+        run = hodo.open()
+        print(run)
+        run.spans().df()
+        run.sql("select path, total_ns from tree order by total_ns desc")
+
+    run: a run's folder or the beginning of its id, packed or as it was recorded; the newest in
+        ``dir`` if left out.
+    dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
+    """
+    from hodo import _trace
+
+    return _trace.open(run, dir=dir)
+
+
+def sql(
+    query: str, run: Path | Iterable[Path] | None = None, *, dir: Path | None = None
+) -> Table:
+    """What a query on a run gives, with the tables and views that ``hodo sql`` has.
+
+    ::
+
+        hodo.sql("select name, \\"index\\", duration_ns from slowest limit 10").df()
+
+    Needs duckdb or datafusion: ``pip install 'hodo[sql]'``. Queries only read, and only runs.
+
+    query: one query, in the words of the engine. The tables are ``spans``, ``marks``, ``attrs``,
+        ``kernels``, ``copies``, ``samples``, ``processes`` and ``health``, the views ``tree``,
+        ``steps``, ``slowest``, ``kernels_by_scope`` and ``gpu_idle``.
+    run: as in :func:`open`, or several, whose rows ``run`` tells apart.
+    dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
+    """
+    from hodo import _trace
+
+    return _trace.sql(query, run, dir=dir)
+
+
 def trace(
     run: Path | None = None,
     format: str = "tree",
@@ -110,7 +152,7 @@ def trace(
 
     run: a run's folder or the beginning of its id; this process's own run if left out, or with
         ``dir`` the newest there.
-    format: ``"tree"``, a :class:`Trace` that prints and shows in notebooks; ``"dict"`` and
+    format: ``"tree"``, a :class:`Run` that prints and shows in notebooks; ``"dict"`` and
         ``"json"``, all that ``hodo report --json`` prints; ``"df"``, ``"polars"`` and ``"arrow"``, a
         row for each scope.
     name: scopes whose name contains this, or fits it with ``*`` and ``?``, and what is inside them.
@@ -132,7 +174,7 @@ def report(
     where: Where | None = None,
     last: Last | None = None,
     dir: Path | None = None,
-) -> Trace | None:
+) -> Run | None:
     """Print what ``hodo report`` prints; in a notebook show it. The arguments are :func:`trace`'s."""
     from hodo import _trace
 

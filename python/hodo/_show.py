@@ -13,6 +13,7 @@ Node = dict[str, Any]
 _MAX_ROWS = 200
 _MAX_NAME = 120
 _MAX_LIST = 10
+_MAX_CELL = 40
 # Notebooks keep what they show: a page stays well under 200 KB whatever the names are.
 _MAX_ROW_BYTES = 120_000
 _MAX_LIST_BYTES = 15_000
@@ -83,6 +84,30 @@ def html(document: dict[str, Any]) -> str:
     parts += [_div("warm", line) for line in _endings(document)]
     parts.append(_html_marks(document))
     return f'{_STYLE}<div class="hodo">{"".join(parts)}</div>'
+
+
+def table_text(names: list[str], rows: list[tuple[Any, ...]], length: int) -> str:
+    """The first rows of a table."""
+    cells = [list(map(_safe, names)), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(_width(line[at]) for line in cells) for at in range(len(names))]
+    lines = [_line(line, widths) for line in cells]
+    more = f", of which {_count(len(rows))} are shown" if length > len(rows) else ""
+    return "\n".join([*lines, f"{_plural(length, 'row', 'rows')}{more}"])
+
+
+def table_html(names: list[str], rows: list[tuple[Any, ...]], length: int) -> str:
+    """The same as HTML."""
+    heads = "".join(f"<th>{escape(_safe(name))}</th>" for name in names)
+    lines = ("".join(f"<td>{escape(_cell(value))}</td>" for value in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    more = f", of which {_count(len(rows))} are shown" if length > len(rows) else ""
+    words = f"{_plural(length, 'row', 'rows')}{more}"
+    return f'{_STYLE}<div class="hodo"><table><tr>{heads}</tr>{body}</table>{_div("dim", words)}</div>'
+
+
+def _cell(value: object) -> str:
+    shown = _value(value)
+    return shown if len(shown) <= _MAX_CELL else shown[: _MAX_CELL - 1] + "…"
 
 
 _HEADS = ("scope", "count", "total", "self", "mean", "p95", "of parent")

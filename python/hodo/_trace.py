@@ -13,21 +13,23 @@ from typing import Any, Literal, TypeAlias, overload
 
 import hodo
 from hodo import _hodo
+from hodo._table import Format, Recorded, Table
 
 Path: TypeAlias = "str | os.PathLike[str]"
 Where: TypeAlias = "str | Iterable[str] | Mapping[str, object]"
+Document: TypeAlias = dict[str, Any]
 Last: TypeAlias = "int | str | timedelta"
-Table: TypeAlias = Literal["df", "polars", "arrow"]
 
 _FORMATS = ("tree", "dict", "json", "df", "polars", "arrow")
 
 
-class Trace:
+class Run:
     """A run as it was when it was read: prints as the tree of its scopes, shows in notebooks."""
 
     def __init__(self, reading: _hodo.Reading, filters: dict[str, Any]) -> None:
         self._reading, self._filters = reading, filters
         self._document: dict[str, Any] | None = None
+        self._tables: dict[str, Table] = {}
 
     @property
     def folder(self) -> str:
@@ -44,31 +46,99 @@ class Trace:
             self._document = json.loads(self.json())
         return self._document
 
-    def spans(self, format: Table = "df") -> Any:
-        """The scopes, a row each: a pandas, polars or arrow table.
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return str(self.dict()["run"]["id"])
 
-        A scope's handle has ``id == row.process + f"{row.id:016x}"``. Times are nanoseconds, since
-        1970 or long; what was not captured is missing. ``attributes`` is a JSON object.
+    def table(self, name: str, format: Format | None = None) -> Any:
+        """A table by its name: those below, ``"attrs"`` or ``"health"``; docs/parquet.md has the columns.
+
+        Without a format it is a :class:`Table`, else of pandas (``"df"``), ``"polars"`` or pyarrow
+        (``"arrow"``). It holds what is inside the scopes that the run was filtered by.
         """
-        from hodo import _frames
+        if name not in self._tables:
+            columns = self._reading.table(name, **self._filters)
+            self._tables[name] = Table(Recorded(columns))
+        return self._tables[name].to(format)
 
-        return _frames.table(self._reading.spans(**self._filters), format)
+    def tree(self, format: Format | None = None) -> Any:
+        """The paths of scopes, a row each, with the numbers of a report."""
+        return self.table("tree", format)
 
-    def marks(self, format: Table = "df") -> Any:
+    def spans(self, format: Format | None = None) -> Any:
+        """The scopes, a row each, in the order they opened. ``attributes`` is a JSON object.
+
+        A scope's handle has ``id == row.process + f"{row.id:016x}"``.
+        """
+        return self.table("spans", format)
+
+    def marks(self, format: Format | None = None) -> Any:
         """The marks in these scopes, a row each: numbers in ``value``, else ``text``."""
-        from hodo import _frames
+        return self.table("marks", format)
 
-        return _frames.table(self._reading.marks(**self._filters), format)
+    def kernels(self, format: Format | None = None) -> Any:
+        """The GPU kernels that these scopes launched, a row each."""
+        return self.table("kernels", format)
 
-    def readings(self, series: str | None = None, format: Table = "df") -> Any:
+    def copies(self, format: Format | None = None) -> Any:
+        """What else the GPU did for these scopes: copies, sets, waits, memory taken and given back."""
+        return self.table("copies", format)
+
+    def samples(self, series: str | None = None, format: Format | None = None) -> Any:
         """What was sampled of the machines of the run, a row for each reading, of all of its time.
 
         ``series`` is part of a metric's name, or a pattern: ``"gpu.power"``, ``"gpu.*"``. ``value`` is
         in ``unit``, of a counter its growth a second; it is missing where it could not be read.
         """
-        from hodo import _frames
+        if series is None:
+            return self.table("samples", format)
+        return Table(Recorded(self._reading.samples(series))).to(format)
 
-        return _frames.table(self._reading.readings(series), format)
+    def processes(self, format: Format | None = None) -> Any:
+        """The processes of the run, a row each."""
+        return self.table("processes", format)
+
+    def verdict(self) -> Document | None:
+        """What bounds the run, why, and what to try, as in ``hodo report --json``; of a whole run only."""
+        verdict: Document | None = self.dict()["verdict"]
+        return verdict
+
+    def sql(self, query: str) -> Table:
+        """What a query on these tables and the views of ``hodo sql`` gives; see :func:`sql`."""
+        from hodo import _sql
+
+        return _sql.sql(query, [self])
+
+    def plot_tree(self, ax: Any = None, *, top: int = 20) -> Any:
+        """Draw the paths with the most time of their own; returns the axes, as all plots do."""
+        from hodo import _plot
+
+        return _plot.tree(self, ax, top)
+
+    def plot_steps(self, ax: Any = None) -> Any:
+        """Draw how long each pass of the outermost loops took, by rank; asks SQL for the ``steps``."""
+        from hodo import _plot
+
+        return _plot.steps(self, ax)
+
+    def plot_marks(self, name: str, ax: Any = None) -> Any:
+        """Draw the numbers of a mark over time, by rank and path."""
+        from hodo import _plot
+
+        return _plot.marks(self, name, ax)
+
+    def plot_samples(self, series: str, ax: Any = None) -> Any:
+        """Draw what was sampled of the machines; ``series`` as in :meth:`samples`, of one unit."""
+        from hodo import _plot
+
+        return _plot.samples(self, series, ax)
+
+    def plot_kernels(self, ax: Any = None, *, top: int = 20) -> Any:
+        """Draw the kernels that took the most time."""
+        from hodo import _plot
+
+        return _plot.kernels(self, ax, top)
 
     def __str__(self) -> str:
         from hodo import _show
@@ -93,7 +163,7 @@ def trace(
     last: Last | None = None,
     scope: str | None = None,
     dir: Path | None = None,
-) -> Trace: ...
+) -> Run: ...
 @overload
 def trace(
     run: Path | None = None,
@@ -139,13 +209,32 @@ def trace(
 ) -> Any:
     if format not in _FORMATS:
         raise ValueError(f"format is one of {', '.join(_FORMATS)}, not {format!r}")
-    read = Trace(_read(run, dir), _filters(name, where, last, scope))
+    read = Run(_read(run, dir), _filters(name, where, last, scope))
     if format == "tree":
         read.dict()  # A filter that makes no sense is refused here, not when it is printed.
         return read
     if format in ("dict", "json"):
         return read.dict() if format == "dict" else read.json()
     return read.spans(format)  # type: ignore[arg-type]
+
+
+def open(run: Path | None = None, *, dir: Path | None = None) -> Run:
+    if _hodo.is_on():
+        _hodo.flush(10.0)
+    return Run(_hodo.read_run(_dir(dir), run), _filters(None, None, None, None))
+
+
+def sql(
+    query: str, run: Path | Iterable[Path] | None = None, *, dir: Path | None = None
+) -> Table:
+    from hodo import _sql
+
+    several = isinstance(run, Iterable) and not isinstance(run, str | os.PathLike)
+    runs: Any = run if several else [run]
+    opened = [open(one, dir=dir) for one in runs]
+    if not opened:
+        raise ValueError("no run was named: leave run out for the newest")
+    return _sql.sql(query, opened)
 
 
 def report(
@@ -155,9 +244,9 @@ def report(
     where: Where | None = None,
     last: Last | None = None,
     dir: Path | None = None,
-) -> Trace | None:
+) -> Run | None:
     try:
-        read = Trace(_read(run, dir), _filters(name, where, last, None))
+        read = Run(_read(run, dir), _filters(name, where, last, None))
     except NothingRecorded as why:
         # A program that ends with a report runs on where hodo is switched off.
         logging.getLogger("hodo").warning("no report: %s", why)
@@ -192,7 +281,11 @@ def _has_colours() -> bool:
 def _read(run: Path | None, dir: Path | None) -> _hodo.Reading:
     if run is None and dir is None:
         run = _own_run()
-    return _hodo.read_run(dir or os.environ.get("HODO_DIR") or ".hodo", run)
+    return _hodo.read_run(_dir(dir), run)
+
+
+def _dir(dir: Path | None) -> Path:
+    return dir or os.environ.get("HODO_DIR") or ".hodo"
 
 
 class NothingRecorded(RuntimeError):
@@ -256,4 +349,5 @@ def _in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-setattr(hodo, "Trace", Trace)
+setattr(hodo, "Run", Run)
+setattr(hodo, "Table", Table)

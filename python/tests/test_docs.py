@@ -64,6 +64,14 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert "all is well" in run.output
 
 
+def test_the_tutorials_queries(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    (code,) = blocks("python.md", "sql")
+    recorded = "import hodo\nhodo.init(app='asked')\nwith hodo.scope('work'):\n    sum(range(10**5))\nhodo.shutdown()"
+    runs.run(tmp_path, recorded)
+    assert "1 row" in runs.run(tmp_path, code.lstrip("\n")).out
+
+
 def test_the_tutorials_test(tmp_path: Path) -> None:
     (code,) = blocks("python.md", "file=test_speed.py")
     (tmp_path / "test_speed.py").write_text(code)

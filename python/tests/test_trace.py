@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,6 +56,19 @@ def test_the_document_is_what_the_program_prints(training: Path) -> None:
     assert hodo.trace(dir=training, format="dict") == printed
     assert json.loads(hodo.trace(dir=training, format="json")) == printed
     assert printed["spans"] == SPANS
+
+
+def test_the_newest_is_a_programs_not_a_monitors(training: Path, tmp_path: Path) -> None:
+    shutil.copytree(training, tmp_path, dirs_exist_ok=True)
+    alone = tmp_path / "20991231-000000-hodo-monitor-000001"
+    (alone / "machine-host-01234567").mkdir(parents=True)
+    about = {"format": 1, "id": alone.name, "app": "hodo monitor", "start_ns": 4102358400 * 10**9}
+    (alone / "run.json").write_text(json.dumps(about))
+    assert hodo.trace(dir=tmp_path, format="dict")["spans"] == SPANS
+    for run in tmp_path.iterdir():
+        if run != alone and run.is_dir():
+            shutil.rmtree(run)
+    assert hodo.trace(dir=tmp_path, format="dict")["spans"] == 0, "there is no other"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +173,7 @@ def test_no_rows_have_the_same_columns(training: Path, format: str) -> None:
 def test_marks_with_their_attributes(training: Path) -> None:
     pytest.importorskip("pandas")
     trace = hodo.trace(dir=training)
-    marks = trace.marks()
+    marks = trace.marks("df")
     losses = marks[marks["name"] == "loss"]
     assert list(losses["value"]) == [1 / (i + 1) for i in range(5)] * 2
     assert [json.loads(text) for text in losses["attributes"]] == [{"rows": i} for i in range(5)] * 2
@@ -191,9 +205,9 @@ def test_readings_of_the_machine(tmp_path: Path, format: str) -> None:
     """
     runs.run(tmp_path, program, HODO_TELEMETRY="50ms")
     trace = hodo.trace(dir=tmp_path)
-    table = trace.readings("memory.*", format=format)
+    table = trace.samples("memory.*", format=format)
     columns = table.column_names if format == "arrow" else list(table.columns)
-    assert columns == ["time_ns", "host", "source", "metric", "unit", "value"]
+    assert columns == ["run", "host", "source", "metric", "unit", "time_ns", "value"]
     rows = table.to_pylist() if format == "arrow" else table.to_dicts() if format == "polars" else table.to_dict("records")
     used = [row for row in rows if (row["source"], row["metric"]) == ("host", "memory.used")]
     assert len(used) > 5 and all(row["unit"] == "By" and row["value"] > 0 for row in used)
@@ -204,8 +218,8 @@ def test_readings_of_the_machine(tmp_path: Path, format: str) -> None:
     (series,) = [s for s in machine["series"] if (s["source"], s["metric"]) == ("host", "memory.used")]
     assert series["min"] <= series["mean"] <= series["max"]
     assert series["covered"] > 0.5, series
-    assert len(trace.readings(format=format)) > len(rows)
-    assert len(trace.readings("no such series", format=format)) == 0
+    assert len(trace.samples(format=format)) > len(rows)
+    assert len(trace.samples("no such series", format=format)) == 0
 
 
 def test_the_tree_prints(training: Path) -> None:

@@ -8,8 +8,8 @@
 use crate::fakes::Victim;
 use crate::work::counted;
 use hodo_format::gpu::{Detail, Encoder, Work, flag};
-use hodo_format::record::{Attr, Mark, Sink, Span, SpanId, Value};
-use hodo_format::spool::{self, FrameSink, Losses, ThreadInfo, file_header};
+use hodo_format::record::{Sink, SpanId};
+use hodo_format::spool::{self, FrameSink, file_header};
 use hodo_gpu::Launch;
 use hodo_gpu::attribute::Memory;
 use hodo_gpu::cupti::code::resource;
@@ -153,22 +153,9 @@ fn launch(call: &Call) -> Launch {
 #[derive(Default)]
 struct Works(Vec<Work>);
 
-impl Sink for Works {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-    fn mark_attrs(&mut self, _: SpanId, _: Value<'_>) {}
-}
+impl Sink for Works {}
 
 impl FrameSink for Works {
-    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
-        false
-    }
-    fn strings(&mut self, _: u32, _: &[&str]) {}
-    fn thread(&mut self, _: ThreadInfo) {}
-    fn anchors(&mut self, _: &[hodo_format::arena::Anchor]) {}
-    fn losses(&mut self, _: Losses) {}
-    fn end(&mut self, _: Losses) {}
     fn work(&mut self, work: &Work) {
         self.0.push(*work);
     }

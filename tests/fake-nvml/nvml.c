@@ -3,7 +3,8 @@
  *
  * FAKE_GPUS (default 8) GPUs, alike but for their numbers. FAKE_LOST is one that fell off the bus,
  * FAKE_OLD makes them older than Hopper, FAKE_ABSENT says that the driver is not loaded, FAKE_XID is
- * an Xid error that GPU 0 has once. Each is a macro, so that tests in one process can differ.
+ * an Xid error that GPU 0 has once, FAKE_MIXED makes the last GPU another model. Each GPU has one MIG
+ * instance, `MIG-` and the number of the GPU. Each is a macro, so that tests in one process can differ.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, NOT_LOADED = 9, TIMED_OUT = 10, LOST = 15 };
 
 typedef struct { int number; } gpu;
-static gpu gpus[64];
+static gpu gpus[64], migs[64];
 
 static int check(const gpu* g) { return g->number == FAKE_LOST ? LOST : OK; }
 
@@ -37,7 +38,7 @@ int nvmlInit_v2(void) {
 #ifdef FAKE_ABSENT
   return NOT_LOADED;
 #else
-  for (int i = 0; i < 64; i++) gpus[i].number = i;
+  for (int i = 0; i < 64; i++) gpus[i].number = migs[i].number = i;
   return OK;
 #endif
 }
@@ -67,13 +68,25 @@ int nvmlDeviceGetHandleByUUID(const char* uuid, gpu** g) {
     char text[64];
     nvmlDeviceGetUUID(&gpus[i], text, sizeof text);
     if (!strcmp(text, uuid)) { *g = &gpus[i]; return OK; }
+    snprintf(text, sizeof text, "MIG-%08x", i);
+    if (!strcmp(text, uuid)) { *g = &migs[i]; return OK; }
   }
   return NOT_FOUND;
 }
 
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(gpu* mig, gpu** g) {
+  if (mig < migs || mig >= migs + 64) return INVALID;
+  *g = &gpus[mig->number];
+  return OK;
+}
+
 int nvmlDeviceGetName(gpu* g, char* text, unsigned length) {
+#ifdef FAKE_MIXED
+  snprintf(text, length, g->number == FAKE_GPUS - 1 ? "FAKE OTHER GPU" : "FAKE GPU");
+#else
   (void)g;
   snprintf(text, length, "FAKE GPU");
+#endif
   return OK;
 }
 

@@ -2,7 +2,10 @@
 
 pub mod count;
 pub mod instructions;
+pub mod large_cost;
 pub mod launches;
+pub mod pack_cost;
+pub mod record;
 pub mod report_cost;
 pub mod scopes;
 pub mod spool_rate;

@@ -1,19 +1,10 @@
 //! `report-cost <hodo> <run folder>`: time and memory of `hodo report` on one core.
 
 use super::Done;
+use crate::cost::{Cost, cost};
 use crate::{machine, table};
-use std::mem;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
 
 const TRIES: usize = 3;
-
-struct Cost {
-    wall_s: f64,
-    cpu_s: f64,
-    peak_mib: f64,
-}
 
 /// Reports a few times and tells the least.
 pub fn run(arguments: &[String]) -> Done {
@@ -23,39 +14,13 @@ pub fn run(arguments: &[String]) -> Done {
     // Children inherit the core.
     machine::pin(0, 0);
     let costs: Vec<Cost> =
-        (0..TRIES).map(|_| report(Path::new(hodo), folder)).collect::<Result<_, _>>()?;
+        (0..TRIES).map(|_| cost(hodo, &["report", folder])).collect::<Result<_, _>>()?;
     for cost in &costs {
-        println!(
-            "report: {:.2} s wall, {:.2} s CPU, {:.0} MiB peak",
-            cost.wall_s, cost.cpu_s, cost.peak_mib
-        );
+        println!("report: {cost}");
     }
     let least = |of: fn(&Cost) -> f64| costs.iter().map(of).fold(f64::INFINITY, f64::min);
     table::verdict("report of ten million spans, one core, wall", least(|c| c.wall_s), 4.0, " s");
     println!("the same in CPU time: {:.2} s", least(|c| c.cpu_s));
     table::verdict("its peak memory", least(|c| c.peak_mib), 1024.0, " MiB");
     Ok(())
-}
-
-fn report(hodo: &Path, folder: &str) -> Result<Cost, String> {
-    let began = Instant::now();
-    let mut command = Command::new(hodo);
-    command.args(["report", folder]).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().map_err(|error| format!("{}: {error}", hodo.display()))?;
-    let mut status = 0;
-    // SAFETY: zeroed is a valid rusage; the call fills both, and the child is ours to wait for.
-    let usage = unsafe {
-        let mut usage: libc::rusage = mem::zeroed();
-        libc::wait4(child.id() as i32, &mut status, 0, &mut usage);
-        usage
-    };
-    if status != 0 {
-        return Err(format!("hodo report {folder} failed"));
-    }
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok(Cost {
-        wall_s: began.elapsed().as_secs_f64(),
-        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-        peak_mib: usage.ru_maxrss as f64 / 1024.0,
-    })
 }

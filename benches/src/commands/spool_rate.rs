@@ -1,6 +1,7 @@
-//! `spool-rate <recorded process> <new process> [<attribute records to a span>]`: encodes what a process recorded, over and over
-//! with later times and other ids, to ten million spans. Prints how fast one core encodes and how
-//! many bytes a span takes, and leaves the frames as a process folder that can be read.
+//! `spool-rate <recorded process> <new process> [<attribute records to a span> [<spans>]]`: encodes
+//! what a process recorded, over and over with later times and other ids, to ten million spans.
+//! Prints how fast one core encodes and how many bytes a span takes, and leaves the frames as a
+//! process folder that can be read.
 
 use super::Done;
 use crate::machine::{self, thread_cpu_ns};
@@ -12,6 +13,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// Spans that it makes unless told otherwise.
 const SPANS: u64 = 10_000_000;
 const FILE_BYTES: u64 = 64 << 20;
 /// The level the recorder's pump uses.
@@ -19,17 +21,22 @@ const ZSTD_LEVEL: i32 = 1;
 
 /// Encodes, writes the folder and tells.
 pub fn run(arguments: &[String]) -> Done {
-    let (from, to, share) = match arguments {
-        [from, to] => (Path::new(from), Path::new(to), None),
-        [from, to, share] => (Path::new(from), Path::new(to), Some(share.parse()?)),
-        _ => return Err("usage: spool-rate <recorded process> <new process> [<share>]".into()),
+    let (from, to, share, spans) = match arguments {
+        [from, to] => (from, to, None, SPANS),
+        [from, to, share] => (from, to, Some(share.parse()?), SPANS),
+        [from, to, share, spans] => (from, to, Some(share.parse()?), spans.parse()?),
+        _ => {
+            let usage = "usage: spool-rate <recorded process> <new process> [<share> [<spans>]]";
+            return Err(usage.into());
+        }
     };
+    let (from, to) = (Path::new(from), Path::new(to));
     machine::pin(0, 0);
     let mut recorded = Recorded::read(from)?;
     if let Some(share) = share {
         recorded.thin_attributes(share);
     }
-    let copies = SPANS.div_ceil(recorded.counts.spans.max(1));
+    let copies = spans.div_ceil(recorded.counts.spans.max(1));
     std::fs::create_dir_all(to)?;
     std::fs::copy(from.join("process.json"), to.join("process.json"))?;
     let process = process_id(from)?;

@@ -65,7 +65,7 @@ Examples:
   hodo export --to chrome > run.json
   hodo export --to speedscope -o run.speedscope.json
   hodo export --to csv --table marks > marks.csv
-  hodo export --to parquet -o run.parquet      a folder of tables: docs/parquet.md
+  hodo export --to parquet tables              a folder of Parquet tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
 
 const PACK_EXAMPLES: &str = "\
@@ -520,7 +520,7 @@ pub struct MonitorArgs {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
-    /// The run to write into, a folder or the beginning of an id; if left out, a new one.
+    /// The run to write into, a folder or the beginning of an id; if left out, the one that HODO_RUN names, or a new one.
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 
@@ -528,7 +528,7 @@ pub struct MonitorArgs {
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 
-    /// Go on in the background. The run's folder gets `monitor.pid` and `monitor.log`.
+    /// Go on in the background; `monitor.log` is in this host's folder in the run.
     #[arg(long, conflicts_with = "stop")]
     pub daemon: bool,
 
@@ -559,11 +559,15 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub run: RunArg,
 
+    /// Folder to make, for parquet; if it stands alone, of the newest run.
+    #[arg(value_name = "DIR", conflicts_with = "output")]
+    pub folder: Option<PathBuf>,
+
     /// The format to write.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Format,
 
-    /// File to write; if left out, standard output, or on a terminal a file named after the run. Of parquet it is a folder, which is made.
+    /// File to write; if left out, standard output, or on a terminal a file named after the run.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

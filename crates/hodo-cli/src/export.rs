@@ -19,7 +19,11 @@ pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
     if args.endpoint.is_some() && args.to != Format::Otlp {
         return Err(Failure::Usage("--endpoint goes with --to otlp".to_owned()));
     }
-    let run = runs::open(dir, args.run.run.as_deref())?;
+    if args.folder.is_some() && args.to != Format::Parquet {
+        return Err(Failure::Usage("DIR goes with --to parquet; -o names a file".to_owned()));
+    }
+    let (name, output) = names(args, dir);
+    let run = runs::open(dir, name)?;
     if let Some(words) = state::not_calibrated(run.uncalibrated()) {
         output::note(&format!("{words}: its scopes are drawn in their order, 1 tick as 1 ns"));
     }
@@ -27,7 +31,7 @@ pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
         return send(&run, endpoint, &args.headers);
     }
     if args.to == Format::Parquet {
-        return to_folder(&run, args.output.as_deref());
+        return to_folder(&run, output.as_deref());
     }
     match args.output.clone().or_else(|| terminal_file(&run, args.to)) {
         Some(path) => to_file(&run, args, &path)?,
@@ -37,6 +41,17 @@ pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
         }
     }
     Ok(0)
+}
+
+/// The run and where it goes. `hodo export --to parquet DIR` names a folder alone: of parquet, what
+/// is no run is the folder to make of the newest one.
+fn names<'a>(args: &'a ExportArgs, dir: &Path) -> (Option<&'a str>, Option<PathBuf>) {
+    let name = args.run.run.as_deref();
+    let is_alone = args.to == Format::Parquet && args.output.is_none() && args.folder.is_none();
+    match name.filter(|name| is_alone && Run::find(dir, Some(name)).is_err()) {
+        Some(folder) => (None, Some(folder.into())),
+        None => (name, args.output.clone().or_else(|| args.folder.clone())),
+    }
 }
 
 /// Nobody wants a trace thrown at a terminal: there it goes into a file named after the run.

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Runs the verb.
 pub fn run(args: &MachineArgs, dir: &Path, color: When) -> Outcome {
     let wanted = range::Wanted::parse(args)?;
-    let run = runs::open(dir, args.run.run.as_deref())?;
+    let run = runs::open_readings(dir, args.run.run.as_deref())?;
     if run.machine_missing().is_some() {
         return Err(Failure::Failed(format!(
             "nobody sampled the machine while {} was recorded; hodo monitor does, or \

@@ -1,5 +1,6 @@
 //! The `hodo` program: records programs, reads runs, shows them, exports them.
 
+mod absent;
 mod args;
 mod compare;
 mod demo;

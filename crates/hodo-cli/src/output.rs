@@ -46,7 +46,14 @@ impl From<io::Error> for Failure {
 
 /// A failure that names the file it happened to.
 pub fn file_error(doing: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("cannot {doing} {}: {error}", path.display()))
+    let hint = match (error.kind(), doing) {
+        (io::ErrorKind::PermissionDenied, "read") => "; its owner may, or root",
+        (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, _) => {
+            "; name a place that you may write to, for runs by --dir or HODO_DIR"
+        }
+        _ => "",
+    };
+    Failure::Failed(format!("cannot {doing} {}: {error}{hint}", path.display()))
 }
 
 /// Says something beside the data, on standard error.

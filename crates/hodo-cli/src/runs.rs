@@ -10,9 +10,15 @@ use std::time::{Duration, Instant};
 /// Work shorter than this shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Opens the run `name` means: a path, the beginning of an id, or the newest in `dir`.
+/// Opens the run `name` means: a path, the beginning of an id, or the newest in `dir`; a sidecar's
+/// only where there is no other.
 pub fn open(dir: &Path, name: Option<&str>) -> Result<Run, Failure> {
     read(&Run::find(dir, name)?)
+}
+
+/// The same where readings are wanted: the newest may be a sidecar's.
+pub fn open_readings(dir: &Path, name: Option<&str>) -> Result<Run, Failure> {
+    read(&Run::find_with_sidecars(dir, name)?)
 }
 
 /// Reads the run in `folder`.

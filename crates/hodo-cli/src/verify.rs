@@ -6,6 +6,7 @@ use crate::runs;
 use crate::state;
 use crate::term::style::{self, DIM, GOOD, HOT, STRONG, WARM};
 use crate::term::{number, text};
+use hodo_trace::packed;
 use hodo_trace::{Account, Damage, Loss, Machine, Process, Run};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -77,10 +78,13 @@ fn why(reason: Loss) -> &'static str {
 pub fn run(args: &VerifyArgs, dir: &Path, color: When) -> Outcome {
     let run = runs::open(dir, args.run.run.as_deref())?;
     let whole = run.processes.iter().all(is_whole) && own(&run).all(|m| m.damage.is_none());
+    // Reading a run takes a part of its tables; other tools read all of them.
+    let tables = packed::is_packed(&run.folder).then(|| packed::check(&run.folder));
+    let whole = whole && tables.as_ref().is_none_or(Damage::is_none);
     if args.json {
-        output::json(&document(&run, whole))?;
+        output::json(&document(&run, tables.as_ref(), whole))?;
     } else {
-        style::stdout(color).write_all(text(&run, whole).as_bytes())?;
+        style::stdout(color).write_all(text(&run, tables.as_ref(), whole).as_bytes())?;
     }
     Ok(u8::from(!whole))
 }
@@ -94,7 +98,7 @@ fn own(run: &Run) -> impl Iterator<Item = &Machine> {
     run.machines.iter().filter(|machine| machine.linked.is_none())
 }
 
-fn document(run: &Run, whole: bool) -> Value {
+fn document(run: &Run, tables: Option<&Damage>, whole: bool) -> Value {
     let processes: Vec<Value> = run
         .processes
         .iter()
@@ -111,11 +115,11 @@ fn document(run: &Run, whole: bool) -> Value {
     json!({
         "schema": "hodo.verify/1", "run": run.info.id, "state": run.state(), "whole": whole,
         "records": Account::of(&run.processes).document(), "processes": processes,
-        "machines": machines,
+        "machines": machines, "tables": tables.map(Damage::document),
     })
 }
 
-fn text(run: &Run, whole: bool) -> String {
+fn text(run: &Run, tables: Option<&Damage>, whole: bool) -> String {
     let mut out = format!("{}\n", style::paint(STRONG, &text::safe(&run.info.id)));
     for process in &run.processes {
         out += &line(process);
@@ -124,6 +128,10 @@ fn text(run: &Run, whole: bool) -> String {
         let who = format!("readings of {}", text::safe(machine.host()));
         out += &format!(" {} {}\n", style::paint(HOT, "✗"), style::paint(DIM, &who));
         out += &places(&machine.damage);
+    }
+    if let Some(damage) = tables.filter(|damage| !damage.is_none()) {
+        out += &format!(" {} {}\n", style::paint(HOT, "✗"), style::paint(DIM, "tables"));
+        out += &places(damage);
     }
     if let Some(words) = state::not_calibrated(run.uncalibrated()) {
         out += &format!(" {}\n", style::paint(HOT, &format!("✗ {words}")));

@@ -64,14 +64,30 @@ impl<'a> Timeline<'a> {
 
 /// The rows of a process by group, each in the order the scopes were opened.
 pub fn groups(process: &Process) -> BTreeMap<Group, Vec<Row>> {
-    let mut groups: BTreeMap<Group, Vec<Row>> =
-        process.threads.iter().map(|t| (Group::Thread(t.number), Vec::new())).collect();
     let spans = &process.spans;
-    for row in spans.rows() {
-        groups.entry(group(process, row)).or_default().push(row);
+    let mut groups = by_opening(process);
+    // Scopes that share an id are found once by it; damage makes such, and they are drawn too.
+    if groups.values().map(Vec::len).sum::<usize>() != spans.len() {
+        groups.values_mut().for_each(Vec::clear);
+        spans.rows().for_each(|row| groups.entry(group(process, row)).or_default().push(row));
     }
     for rows in groups.values_mut() {
-        rows.sort_unstable_by_key(|&r| (spans.start(r), spans.id(r)));
+        let opened = |&row: &Row| (spans.start(row), spans.id(row));
+        if !rows.is_sorted_by_key(opened) {
+            rows.sort_unstable_by_key(opened);
+        }
+    }
+    groups
+}
+
+/// The rows by group, thread by thread as each opened them: most often that is their order in time.
+fn by_opening(process: &Process) -> BTreeMap<Group, Vec<Row>> {
+    let mut groups: BTreeMap<Group, Vec<Row>> =
+        process.threads.iter().map(|t| (Group::Thread(t.number), Vec::new())).collect();
+    for thread in &process.threads {
+        for row in process.spans.rows_of_thread(thread.number) {
+            groups.entry(group(process, row)).or_default().push(row);
+        }
     }
     groups
 }

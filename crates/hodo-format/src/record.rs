@@ -435,16 +435,22 @@ pub struct Attr<'a> {
     pub value: Value<'a>,
 }
 
-/// Takes decoded records, from rings and from spool frames alike.
+/// Takes decoded records, from rings and from spool frames alike: those it has a method for.
 pub trait Sink {
     /// A closed scope.
-    fn span(&mut self, span: &Span);
+    fn span(&mut self, span: &Span) {
+        let _ = span;
+    }
     /// An attribute.
-    fn attr(&mut self, attr: &Attr<'_>);
+    fn attr(&mut self, attr: &Attr<'_>) {
+        let _ = attr;
+    }
     /// A mark.
-    fn mark(&mut self, mark: &Mark<'_>);
+    fn mark(&mut self, mark: &Mark<'_>) {
+        let _ = mark;
+    }
     /// Attributes, a JSON object, of the mark that is the thread's record before this one. `span`
-    /// is the scope that was innermost then. A sink that keeps no marks need not take them.
+    /// is the scope that was innermost then.
     fn mark_attrs(&mut self, span: SpanId, attributes: Value<'_>) {
         let _ = (span, attributes);
     }

@@ -2,6 +2,7 @@
 
 use crate::gpu::Visible;
 use crate::processes::Roots;
+use crate::procfile::close_in_child;
 use crate::sampler::Parts;
 use crate::sampling::{Sampling, Settings};
 use crate::state::{Kind, Status};
@@ -148,6 +149,7 @@ fn in_child() {
     // SAFETY: sessions are leaked. The session is the parent's, so its number does not count here.
     if let Some(session) = unsafe { SESSION.load(Ordering::Acquire).as_ref() } {
         session.each(Sampling::forget_in_child);
+        close_in_child();
     }
     SESSION.store(std::ptr::null_mut(), Ordering::Release);
 }

@@ -1,6 +1,7 @@
 //! The newest value of each series, and what fills it.
 
 use hodo_format::machine::{Metric, Source};
+use std::collections::HashMap;
 
 /// Most series that are read together: processes on a GPU come and go, and each has its own.
 const MAX_SERIES: usize = 4096;
@@ -10,10 +11,14 @@ const MAX_SERIES: usize = 4096;
 pub struct Table {
     series: Vec<(Source, &'static Metric)>,
     row: Vec<Option<f64>>,
+    /// Places by source and metric.
+    places: HashMap<(Source, &'static str), usize>,
+    /// Whether there was a value since the last look for series that are gone.
+    was_set: Vec<bool>,
     refused: u64,
 }
 
-/// A series' place in its table.
+/// A series' place in its table, for the round at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(usize);
 
@@ -46,25 +51,27 @@ impl Table {
     /// The place of a series, made at its first mention. Past a bound there is none: what is set
     /// there is left out, and counted.
     pub fn slot(&mut self, source: Source, metric: &'static Metric) -> Slot {
-        let same = |(s, m): &(Source, &'static Metric)| m.name == metric.name && *s == source;
-        match self.series.iter().position(same) {
-            Some(at) => Slot(at),
-            None if self.series.len() == MAX_SERIES => {
-                self.refused += 1;
-                Slot(usize::MAX)
-            }
-            None => {
-                self.series.push((source, metric));
-                self.row.push(None);
-                Slot(self.row.len() - 1)
-            }
+        let key = (source, metric.name);
+        if let Some(&at) = self.places.get(&key) {
+            return Slot(at);
         }
+        let at = self.series.len();
+        if at == MAX_SERIES {
+            self.refused += 1;
+            return Slot(usize::MAX);
+        }
+        self.series.push((key.0.clone(), metric));
+        self.row.push(None);
+        self.was_set.push(false);
+        self.places.insert(key, at);
+        Slot(at)
     }
 
     /// Sets the value of this round.
     pub fn set(&mut self, slot: Slot, value: f64) {
         if let Some(place) = self.row.get_mut(slot.0) {
             *place = Some(value);
+            self.was_set[slot.0] = true;
         }
     }
 
@@ -79,7 +86,25 @@ impl Table {
         self.row.fill(None);
     }
 
-    /// Every series there has been, in order of their places.
+    /// Gives back the places of series whose source comes and goes and that had no value since the
+    /// last time this was asked. Says of each place whether it stays; the others move up.
+    pub fn retire(&mut self) -> Vec<bool> {
+        let was_set = self.was_set.iter().zip(&self.series);
+        let stays: Vec<bool> =
+            was_set.map(|(was_set, (source, _))| *was_set || !source.comes_and_goes()).collect();
+        self.refused = 0;
+        self.was_set.fill(false);
+        if stays.contains(&false) {
+            keep(&mut self.series, &stays);
+            keep(&mut self.row, &stays);
+            self.was_set.truncate(self.series.len());
+            let named = self.series.iter().enumerate();
+            self.places = named.map(|(at, (s, metric))| ((s.clone(), metric.name), at)).collect();
+        }
+        stays
+    }
+
+    /// Every series that has a place, in order of their places.
     pub fn series(&self) -> &[(Source, &'static Metric)] {
         &self.series
     }
@@ -89,10 +114,16 @@ impl Table {
         &self.row
     }
 
-    /// How often a series found no place.
+    /// How often a series found no place since the last look for series that are gone.
     pub fn refused(&self) -> u64 {
         self.refused
     }
+}
+
+/// Keeps those of `all` that stay.
+pub(crate) fn keep<T>(all: &mut Vec<T>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    all.retain(|_| stays.next().copied().unwrap_or(true));
 }
 
 #[cfg(test)]
@@ -111,5 +142,38 @@ mod tests {
         table.put(Source::GpuProcess("GPU-1".into(), 3), &metric::GPU_PROCESS_MEMORY, 2.0);
         assert_eq!(table.row()[3], Some(2.0));
         assert_eq!(table.row()[4], None);
+    }
+
+    #[test]
+    fn what_came_and_went_gives_its_place_back_and_what_stays_keeps_its_value() {
+        let mut table = Table::default();
+        let process = |pid| Source::GpuProcess("GPU-1".into(), pid);
+        table.put(Source::Host, &metric::LOAD, 1.0);
+        table.put(process(1), &metric::GPU_PROCESS_MEMORY, 1.0);
+        table.put(process(2), &metric::GPU_PROCESS_MEMORY, 2.0);
+        assert_eq!(table.retire(), [true; 3], "all had a value");
+        table.clear();
+        table.put(process(2), &metric::GPU_PROCESS_MEMORY, 3.0);
+        assert_eq!(table.retire(), [true, false, true], "a load that is not read stays");
+        assert_eq!(table.row(), [None, Some(3.0)]);
+        table.put(process(2), &metric::GPU_PROCESS_MEMORY, 4.0);
+        table.put(process(9), &metric::GPU_PROCESS_MEMORY, 5.0);
+        assert_eq!(table.row(), [None, Some(4.0), Some(5.0)]);
+        assert_eq!(table.series()[2].0, process(9));
+    }
+
+    #[test]
+    fn a_full_table_has_room_again_when_processes_have_ended() {
+        let mut table = Table::default();
+        for pid in 0..3 * MAX_SERIES as u32 {
+            table.clear();
+            table.put(Source::GpuProcess("GPU-1".into(), pid), &metric::GPU_PROCESS_MEMORY, 1.0);
+            if pid as usize % (MAX_SERIES + 1) == MAX_SERIES {
+                assert_eq!(table.refused(), 1, "none was given back so far");
+                table.retire();
+                table.retire();
+                assert_eq!((table.series().len(), table.refused()), (0, 0));
+            }
+        }
     }
 }

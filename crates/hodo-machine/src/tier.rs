@@ -1,5 +1,6 @@
 //! How often a part of the machine is read.
 
+use crate::sampler::MIN_INTERVAL;
 use crate::table::Reader;
 use std::time::Duration;
 
@@ -34,12 +35,14 @@ impl Tier {
     }
 
     /// The same where something begins or ends: what energy was used until then is worth a reading
-    /// that comes early.
+    /// that comes early. Counters move in steps, so two readings at nearly one moment would show a
+    /// step as a burst of work.
     pub(crate) fn at_least_at_an_edge(self) -> Duration {
-        self.at_least().min(match self {
+        match self {
+            Tier::Fast => MIN_INTERVAL,
             Tier::Medium => Tier::Brisk.at_least(),
-            _ => Duration::MAX,
-        })
+            _ => self.at_least(),
+        }
     }
 
     /// Every how many rounds it is read, with rounds `interval` apart.

@@ -32,6 +32,14 @@ fn read(mut reader: Box<dyn Reader>) -> (Table, Vec<Absent>) {
     (table, absent)
 }
 
+fn named(list: &str) -> Visible {
+    Visible::Named { list: list.into(), is_pci_order: false }
+}
+
+fn indices(gpus: &Gpus) -> Vec<u32> {
+    gpus.cards().iter().map(|card| card.index).collect()
+}
+
 fn value(table: &Table, gpu: u32, metric: &Metric) -> Option<f64> {
     let source = Source::Gpu(uuid(gpu));
     let at = table.series().iter().position(|(s, m)| *s == source && m.name == metric.name)?;
@@ -103,12 +111,32 @@ fn processes_and_errors_are_read_slowly() {
 
 #[test]
 fn only_what_the_program_may_see_is_read() {
-    let visible = Visible::Named(format!("5,{}", uuid(1)));
-    let gpus = open("visible", &[], &visible).unwrap();
-    let indices: Vec<u32> = gpus.cards().iter().map(|card| card.index).collect();
-    assert_eq!(indices, [1, 5]);
-    let none = open("none", &[], &Visible::Named("-1".into())).expect_err("none is visible");
+    let gpus = open("visible", &[], &named(&format!("5,{}", uuid(1)))).unwrap();
+    assert_eq!(indices(&gpus), [1, 5]);
+    assert_eq!(gpus.notes(), []);
+    let none = open("none", &[], &named("-1")).expect_err("none is visible");
     assert!(none.why.contains("CUDA_VISIBLE_DEVICES"), "{none:?}");
+}
+
+#[test]
+fn where_models_differ_a_number_means_none_and_all_are_read() {
+    let mixed = &["FAKE_GPUS=3", "FAKE_MIXED"];
+    let gpus = open("mixed", mixed, &named("0")).unwrap();
+    assert_eq!(indices(&gpus), [0, 1, 2]);
+    assert!(gpus.notes()[0].fix.contains("CUDA_DEVICE_ORDER=PCI_BUS_ID"), "{:?}", gpus.notes());
+    let by_bus = Visible::Named { list: "0".into(), is_pci_order: true };
+    assert_eq!(indices(&open("mixed-by-bus", mixed, &by_bus).unwrap()), [0]);
+}
+
+#[test]
+fn a_mig_instance_is_read_as_the_gpu_it_is_part_of() {
+    let gpus = open("mig", &["FAKE_GPUS=4"], &named("MIG-00000002")).unwrap();
+    assert_eq!(indices(&gpus), [2]);
+    assert!(gpus.notes()[0].why.contains("whole GPU"), "{:?}", gpus.notes());
+    let (quick, _) = read(gpus.quick());
+    assert_eq!(value(&quick, 2, &metric::GPU_POWER), Some(200.0));
+    let unknown = open("no-mig", &["FAKE_GPUS=4"], &named("MIG-00000009"));
+    assert!(unknown.expect_err("it names none").why.contains("leaves no GPU"));
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Telemetry {
         let nonsense = || {
             format!(
                 "telemetry={text} is ignored: it is a time between readings from 10ms to 1h, \
-                 such as 50ms or 1s, or off; with \",scopes\" behind it, only inside scopes"
+                 such as 50ms or 1s, or on ({USUAL:?}), or off; with \",scopes\" behind it, only inside scopes"
             )
         };
         let mut telemetry = Telemetry::default();

@@ -33,8 +33,9 @@ impl Clock {
     }
 
     /// Nanoseconds that `ticks` ticks take; 0, which means nothing, when it is not calibrated.
+    #[inline]
     pub fn duration_ns(&self, ticks: u64) -> u64 {
-        (ticks as f64 * self.ns_per_tick.unwrap_or(0.0)).round() as u64
+        rounded(ticks as f64 * self.ns_per_tick.unwrap_or(0.0))
     }
 
     /// Nanoseconds since 1970 at `ticks`, as the wall clock showed it: by the nearest anchor before.
@@ -91,29 +92,10 @@ impl Clock {
         Some(mine.ticks.saturating_add_signed((ns as f64 / rate).round() as i64))
     }
 
-    /// Ticks past the moment told as `ns`, which rounding took away; all of them where it is not
-    /// told.
-    pub(crate) fn rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
-        ticks.wrapping_sub(ns.map_or(0, |ns| self.nearest_tick(ns))) as i64
-    }
-
-    /// The same of a duration.
-    pub(crate) fn length_rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
-        ticks.wrapping_sub(ns.map_or(0, |ns| self.nearest_length(ns))) as i64
-    }
-
-    /// About when [`Clock::steady_ns`] is `ns`.
-    #[inline]
-    pub(crate) fn nearest_tick(&self, ns: i64) -> u64 {
-        let Some(anchor) = self.anchors.first() else { return ns as u64 };
-        let ns = ns.wrapping_sub(anchor.wall_ns as i64);
-        anchor.ticks.wrapping_add((ns as f64 / self.ns_per_tick.unwrap_or(1.0)) as i64 as u64)
-    }
-
-    /// About as many ticks as take `ns`.
-    #[inline]
-    pub(crate) fn nearest_length(&self, ns: i64) -> u64 {
-        (ns as f64 / self.ns_per_tick.unwrap_or(1.0)) as u64
+    /// The way back from nanoseconds to ticks.
+    pub(crate) fn backwards(&self) -> Backwards {
+        let (ticks, ns) = self.anchors.first().map_or((0, 0), |a| (a.ticks, a.wall_ns as i64));
+        Backwards { ticks, ns, ticks_per_ns: 1.0 / self.ns_per_tick.unwrap_or(1.0) }
     }
 
     /// Nanoseconds of a tick; none when it is not calibrated.
@@ -157,6 +139,48 @@ impl Axis {
         let delta = ticks.wrapping_sub(self.ticks) as i64;
         // As good as rounding, which is a call where the processor is not known to do it.
         self.ns.saturating_add((delta as f64 * self.ns_per_tick + 0.5) as i64)
+    }
+}
+
+/// A positive number to the nearest whole one, which is a call where the processor is not known to
+/// do it.
+#[inline]
+fn rounded(number: f64) -> u64 {
+    let whole = number as u64;
+    whole.saturating_add(u64::from(number - whole as f64 >= 0.5))
+}
+
+/// Turns nanoseconds back into about as many ticks, many of them; what rounding took away is kept
+/// beside them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backwards {
+    ticks: u64,
+    ns: i64,
+    ticks_per_ns: f64,
+}
+
+impl Backwards {
+    /// About when [`Clock::steady_ns`] is `ns`.
+    #[inline]
+    pub(crate) fn moment(&self, ns: i64) -> u64 {
+        let ns = ns.wrapping_sub(self.ns) as f64;
+        self.ticks.wrapping_add((ns * self.ticks_per_ns) as i64 as u64)
+    }
+
+    /// About as many ticks as take `ns`.
+    #[inline]
+    pub(crate) fn length(&self, ns: i64) -> u64 {
+        (ns as f64 * self.ticks_per_ns) as i64 as u64
+    }
+
+    /// Ticks past the moment told as `ns`; all of them where it is not told.
+    pub(crate) fn rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
+        ticks.wrapping_sub(ns.map_or(0, |ns| self.moment(ns))) as i64
+    }
+
+    /// The same of a duration.
+    pub(crate) fn length_rest(&self, ns: Option<i64>, ticks: u64) -> i64 {
+        ticks.wrapping_sub(ns.map_or(0, |ns| self.length(ns))) as i64
     }
 }
 
@@ -231,5 +255,21 @@ mod tests {
         assert_eq!(mine.ticks_of(&slow(5), 9 + 3_000, true), moment);
         assert_eq!(mine.ticks_of(&slow(WALL), 9 + 3_000, false), moment);
         assert_eq!(mine.ticks_of(&Clock::default(), 9, true), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rounding_is_that_of_the_library(number in 0.0..1e20_f64, scale in 0_i32..40) {
+            for number in [number, number / 2_f64.powi(2 * scale), (number / 1e12).floor() + 0.5] {
+                proptest::prop_assert_eq!(rounded(number), number.round() as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_just_below_a_half_are_rounded_down() {
+        for number in [0.0, 0.49999999999999994, 0.5, 1.5, 4503599627370495.5, 1e300] {
+            assert_eq!(rounded(number), number.round() as u64, "{number}");
+        }
     }
 }

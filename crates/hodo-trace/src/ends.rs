@@ -42,18 +42,21 @@ impl Run {
     /// Scopes that failed and hold none that did, in order of their start: a failure passes through
     /// all scopes around it.
     pub fn failed(&self) -> Vec<Ending> {
-        self.innermost(|span| span.is_failed())
+        self.innermost(|process| Box::new(process.spans.failed_rows()))
     }
 
     /// Scopes that are open, or were when the process ended, and hold no other such.
     pub fn open_scopes(&self) -> Vec<Ending> {
-        self.innermost(|span| span.is_open())
+        self.innermost(|process| Box::new(process.spans.open_rows()))
     }
 
-    fn innermost<'a>(&'a self, fits: impl Fn(&SpanView<'a>) -> bool) -> Vec<Ending> {
+    fn innermost<'a>(
+        &'a self,
+        rows: impl Fn(&'a Process) -> Box<dyn Iterator<Item = Row> + 'a>,
+    ) -> Vec<Ending> {
         let mut found: Vec<SpanView<'a>> = Vec::new();
         for process in &self.processes {
-            let all: Vec<SpanView<'a>> = process.span_views().filter(&fits).collect();
+            let all: Vec<SpanView<'a>> = rows(process).map(|row| process.span(row)).collect();
             let above: HashSet<_> = all.iter().map(|s| process.spans.parent(s.row)).collect();
             found.extend(all.into_iter().filter(|s| !above.contains(&s.id())));
         }

@@ -1,4 +1,4 @@
-use crate::machine::{is_sampled, machine_folders};
+use crate::machine::{ends, is_sampled, machine_folders};
 use crate::model::{Extent, most_telling};
 use crate::packed::{self, Side};
 use crate::read::{self, Brief, is_run};
@@ -41,28 +41,20 @@ pub struct RunSummary {
 }
 
 impl Run {
-    /// The folder of the run that `name` means: a path, the beginning of an id, or the newest.
+    /// The folder of the run that `name` means: a path, the beginning of an id, or the newest. A
+    /// sidecar's, which has nothing but readings, is the newest only where there is no other.
     pub fn find(dir: &Path, name: Option<&str>) -> Result<PathBuf, TraceError> {
-        let Some(name) = name else { return newest(dir) };
-        let path = Path::new(name);
-        if is_run(path) {
-            return Ok(path.to_owned());
+        match name {
+            Some(name) => named(dir, name),
+            None => newest(dir, |folder| !is_sidecars(folder)),
         }
-        let mut fits: Vec<PathBuf> =
-            folders(dir).into_iter().filter(|folder| file_name(folder).starts_with(name)).collect();
-        if let Some(exact) = fits.iter().find(|folder| file_name(folder) == name) {
-            return Ok(exact.clone());
-        }
-        match (fits.pop(), fits.pop()) {
-            (Some(only), None) => Ok(only),
-            (Some(first), Some(second)) => Err(TraceError::Ambiguous {
-                name: name.to_owned(),
-                count: fits.len() + 2,
-                first: file_name(&first),
-                second: file_name(&second),
-            }),
-            _ if path.is_dir() => Err(TraceError::NotARun { folder: path.to_owned() }),
-            _ => Err(TraceError::NotFound { name: name.to_owned(), dir: dir.to_owned() }),
+    }
+
+    /// The same for whoever is after readings: the newest run, be it a sidecar's or not.
+    pub fn find_with_sidecars(dir: &Path, name: Option<&str>) -> Result<PathBuf, TraceError> {
+        match name {
+            Some(name) => named(dir, name),
+            None => newest(dir, |_| true),
         }
     }
 
@@ -79,8 +71,38 @@ impl Run {
     }
 }
 
-fn newest(dir: &Path) -> Result<PathBuf, TraceError> {
-    let started = |folder: &PathBuf| (read::start_ns(folder), file_name(folder));
+fn named(dir: &Path, name: &str) -> Result<PathBuf, TraceError> {
+    let path = Path::new(name);
+    if is_run(path) {
+        return Ok(path.to_owned());
+    }
+    let mut fits: Vec<PathBuf> =
+        folders(dir).into_iter().filter(|folder| file_name(folder).starts_with(name)).collect();
+    if let Some(exact) = fits.iter().find(|folder| file_name(folder) == name) {
+        return Ok(exact.clone());
+    }
+    match (fits.pop(), fits.pop()) {
+        (Some(only), None) => Ok(only),
+        (Some(first), Some(second)) => Err(TraceError::Ambiguous {
+            name: name.to_owned(),
+            count: fits.len() + 2,
+            first: file_name(&first),
+            second: file_name(&second),
+        }),
+        _ if path.is_dir() => Err(TraceError::NotARun { folder: path.to_owned() }),
+        _ => Err(TraceError::NotFound { name: name.to_owned(), dir: dir.to_owned() }),
+    }
+}
+
+/// Whether a run has nothing but readings of machines.
+fn is_sidecars(folder: &Path) -> bool {
+    read::process_folders(folder).is_empty() && !machine_folders(folder).is_empty()
+}
+
+/// The newest run, if possible one of those that are preferred.
+fn newest(dir: &Path, is_preferred: fn(&Path) -> bool) -> Result<PathBuf, TraceError> {
+    let started =
+        |folder: &PathBuf| (is_preferred(folder), read::start_ns(folder), file_name(folder));
     let newest = folders(dir).into_iter().max_by_key(started);
     newest.ok_or_else(|| TraceError::NoRuns { dir: dir.to_owned() })
 }
@@ -112,7 +134,11 @@ fn summary(folder: &Path) -> RunSummary {
     let kept = side.as_ref().map_or(0, |side| side.machines_besides(&machines));
     let state = most_telling(briefs.iter().map(|b| b.state));
     let ended = briefs.iter().filter(|b| b.state == ProcessState::Ended);
-    let extent = Extent::new(briefs.iter().map(|b| (b.start_ns, b.end_ns)), info.start_ns);
+    let sampled_only = machines.iter().filter(|_| processes.is_empty());
+    let readings =
+        sampled_only.filter_map(|machine| ends(machine)).map(|(a, b)| (Some(a), Some(b)));
+    let moments = briefs.iter().map(|b| (b.start_ns, b.end_ns)).chain(readings);
+    let extent = Extent::new(moments, info.start_ns);
     RunSummary {
         folder: folder.to_owned(),
         info,

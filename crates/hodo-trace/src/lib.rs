@@ -69,7 +69,7 @@ pub use model::{
 };
 pub use names::Names;
 pub use spans::{Cpu, CpuMissing, Row, Spans};
-pub use table::{Column, Data, mark_columns, reading_columns, span_columns};
+pub use table::{Column, Data, columns, sample_columns, tree_columns};
 pub use tree::{
     BackwardRow, Bench, CpuSum, Durations, FlatRow, FlatSort, GpuAbsence, GpuSummary, KernelRow,
     KernelScope, KernelShape, KernelTable, MarkSeries, Node, NodeGpu, NodeKind, SCHEMA,

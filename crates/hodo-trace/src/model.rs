@@ -306,7 +306,7 @@ impl Process {
 
     /// Scopes that were still open.
     pub fn open_count(&self) -> u64 {
-        self.spans.rows().filter(|&row| self.spans.is_open(row)).count() as u64
+        self.spans.open_rows().count() as u64
     }
 
     /// A thread's name, or its number.

@@ -54,6 +54,9 @@ impl Value {
         }
     }
 
+    /// From this [`Value::sort`] on values have a text of their own.
+    pub(crate) const FIRST_TEXT: u8 = 5;
+
     /// Which sort of value it is, as packed runs number them.
     pub(crate) fn sort(&self) -> u8 {
         match *self {
@@ -61,9 +64,21 @@ impl Value {
             Value::F64(_) => 2,
             Value::Bool(_) => 3,
             Value::Name(_) => 4,
-            Value::Text { cut, .. } => 5 + u8::from(cut),
+            Value::Text { cut, .. } => Value::FIRST_TEXT + u8::from(cut),
             Value::Json { cut, .. } => 7 + u8::from(cut),
         }
+    }
+
+    /// The word that tables have for a [`Value::sort`].
+    pub(crate) fn type_of(sort: u32) -> Option<&'static str> {
+        Some(match sort {
+            1 => "int",
+            2 => "float",
+            3 => "bool",
+            4..=6 => "text",
+            7 | 8 => "json",
+            _ => return None,
+        })
     }
 
     /// The bits of a value that has no text of its own.
@@ -156,7 +171,8 @@ impl Attrs {
     /// Sorts `rows`, keeping the order in which one scope's were set.
     pub(crate) fn new(mut rows: Vec<AttrRow>) -> Attrs {
         if !rows.is_sorted_by_key(|r| r.span) {
-            rows.sort_by_key(|r| r.span);
+            // Stable, and moves each of the large rows once.
+            rows.sort_by_cached_key(|r| r.span);
         }
         Attrs { rows }
     }

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-from array import array
 from importlib import import_module
 from typing import Any
 
-from hodo import _hodo
-
-# Letters of `array` for the kinds of the columns.
-_KINDS = {"i8": "q", "u8": "Q", "u4": "I", "f8": "d", "i4": "i"}
 _FRAME = ("id", "parent_id", "name", "index", "wall_us", "cpu_ns", "gpu_ns", "memory_peak_bytes")
 _COUNTS = ("mark_count", "depth")
 
@@ -40,15 +35,16 @@ def _spans(run: str | None) -> list[Row]:
     """Every scope in the order it opened, with its marks."""
     if run is None:
         return []
-    _hodo.flush(10.0)
-    reading = _hodo.read_run(".", run)
+    from hodo._trace import open
+
+    opened = open(run)
     marks: dict[str, list[Row]] = {}
-    for mark in _rows(reading.marks()):
+    for mark in _rows(opened.marks()):
         value = mark["text"] if mark["value"] is None else mark["value"]
         kept = {"name": mark["name"], "value": value, "kind": mark["kind"]}
         if mark["scope"] is not None:
             marks.setdefault(_id(mark["process"], mark["scope"]), []).append(kept)
-    return [_span(row, marks) for row in _rows(reading.spans())]
+    return [_span(row, marks) for row in _rows(opened.spans())]
 
 
 def _span(row: Row, marks: dict[str, list[Row]]) -> Row:
@@ -77,18 +73,8 @@ def _id(process: str, scope: int) -> str:
     return f"{process}{scope:016x}"
 
 
-def _rows(columns: Any) -> list[Row]:
-    """Columns of numbers, or of places in a list of texts, as rows."""
-    names, values = [], []
-    for name, kind, numbers, valid, texts in columns:
-        column: list[Any] = array(_KINDS[kind], numbers).tolist()
-        if texts is not None:
-            column = [texts[at] if at >= 0 else None for at in column]
-        elif valid is not None:
-            column = [value if there else None for value, there in zip(column, valid, strict=True)]
-        names.append(name)
-        values.append(column)
-    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+def _rows(table: Any) -> list[Row]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
 
 
 def _filtered(spans: list[Row], name: str | None, last: int | None) -> list[Row]:

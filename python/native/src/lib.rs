@@ -4,7 +4,9 @@
 //! What is called often is written against the C interface of Python; the rest against PyO3's.
 
 mod api;
+mod arrow;
 mod begin;
+mod columns;
 mod control;
 mod done;
 mod gil;
@@ -146,6 +148,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handles::Steps>()?;
     module.add_class::<numbers::NewScope>()?;
     module.add_class::<read::Reading>()?;
+    module.add_class::<columns::Columns>()?;
     module.add("BENCH", hodo_record::flag::BENCH)?;
     module.add("ITERATION", hodo_record::flag::ITERATION)?;
     module.add("WARMUP", hodo_record::flag::WARMUP)?;
@@ -179,6 +182,8 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::log_no_more, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
     module.add_function(wrap_pyfunction!(read::read_run, module)?)?;
+    module.add_function(wrap_pyfunction!(read::tables, module)?)?;
+    module.add_function(wrap_pyfunction!(read::views, module)?)?;
     // A private module: what the package offers is its own list.
     module.as_any().delattr("__all__")
 }

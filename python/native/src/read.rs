@@ -1,13 +1,14 @@
 //! Reading runs: read once, then given as a document or as columns. Nothing here runs, or takes
 //! memory, before a program asks for it.
 
+use crate::columns::Columns;
+use hodo_trace::packed::Table;
 use hodo_trace::{
-    Column, Condition, Data, Filter, Last, NamePattern, ReadOptions, Run, SpanId, TraceError,
-    by_total, document, mark_columns, reading_columns, span_columns, tree,
+    Condition, Filter, Last, NamePattern, ReadOptions, Run, SpanId, TraceError, by_total, columns,
+    document, sample_columns, tree, tree_columns,
 };
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -62,40 +63,56 @@ impl Reading {
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// The scopes, a row each, as columns.
-    #[pyo3(signature = (name=None, conditions=Vec::new(), last=None, scope=None))]
-    fn spans<'py>(
+    /// A table of the run, of the scopes that the filters keep: one of those that `hodo export --to
+    /// parquet` writes, or the tree.
+    #[pyo3(signature = (table, name=None, conditions=Vec::new(), last=None, scope=None))]
+    fn table(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
+        table: &str,
         name: Option<&str>,
         conditions: Vec<String>,
         last: Option<&str>,
         scope: Option<&str>,
-    ) -> PyResult<Vec<Buffers<'py>>> {
+    ) -> PyResult<Columns> {
         let filter = filter(name, &conditions, last, scope)?;
-        Ok(buffers(py, py.detach(|| span_columns(&self.run, &filter))))
+        if table == TREE {
+            return Ok(Columns::new(py, || tree_columns(&self.run, &filter)));
+        }
+        let found = Table::ALL.into_iter().find(|one| one.name() == table);
+        let found = found.ok_or_else(|| {
+            PyValueError::new_err(format!("`{table}` is no table: {}", tables().join(", ")))
+        })?;
+        Ok(Columns::new(py, || columns(&self.run, found, &filter)))
     }
 
-    /// The marks, a row each, as columns.
-    #[pyo3(signature = (name=None, conditions=Vec::new(), last=None, scope=None))]
-    fn marks<'py>(
-        &self,
-        py: Python<'py>,
-        name: Option<&str>,
-        conditions: Vec<String>,
-        last: Option<&str>,
-        scope: Option<&str>,
-    ) -> PyResult<Vec<Buffers<'py>>> {
-        let filter = filter(name, &conditions, last, scope)?;
-        Ok(buffers(py, py.detach(|| mark_columns(&self.run, &filter))))
-    }
-
-    /// The readings of the machine, a row each, as columns.
+    /// The readings of the machines, of the series whose metric fits.
     #[pyo3(signature = (series=None))]
-    fn readings<'py>(&self, py: Python<'py>, series: Option<&str>) -> Vec<Buffers<'py>> {
+    fn samples(&self, py: Python<'_>, series: Option<&str>) -> Columns {
         let pattern = series.map(NamePattern::new);
-        buffers(py, py.detach(|| reading_columns(&self.run, pattern.as_ref())))
+        Columns::new(py, || sample_columns(&self.run, pattern.as_ref()))
     }
+}
+
+/// The table of paths, which is made for every question anew.
+const TREE: &str = "tree";
+
+/// The names of all tables.
+#[pyfunction]
+pub fn tables() -> Vec<&'static str> {
+    Table::ALL.into_iter().map(Table::name).chain([TREE]).collect()
+}
+
+/// The views that `hodo sql` has on them, as name and query. The tree is a table here, with the
+/// numbers of a report.
+#[pyfunction]
+pub fn views() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("steps", include_str!("../../../sql/src/views/steps.sql")),
+        ("slowest", include_str!("../../../sql/src/views/slowest.sql")),
+        ("kernels_by_scope", include_str!("../../../sql/src/views/kernels_by_scope.sql")),
+        ("gpu_idle", include_str!("../../../sql/src/views/gpu_idle.sql")),
+    ]
 }
 
 fn filter(
@@ -124,49 +141,6 @@ fn scope_id(text: &str) -> PyResult<(u64, SpanId)> {
             Err(PyValueError::new_err(format!("`{text}` is not the id of a scope: 32 hex digits")))
         }
     }
-}
-
-/// Name, kind of the numbers as numpy writes it, their bytes, a byte a row that says whether there
-/// is one, and the texts that the numbers stand for.
-type Buffers<'py> = (
-    &'static str,
-    &'static str,
-    Bound<'py, PyByteArray>,
-    Option<Bound<'py, PyByteArray>>,
-    Option<Vec<String>>,
-);
-
-/// Hands the columns to Python one by one, so that not all are there twice at once.
-fn buffers(py: Python<'_>, columns: Vec<Column>) -> Vec<Buffers<'_>> {
-    columns
-        .into_iter()
-        .map(|column| {
-            let valid = column.valid.map(|valid| PyByteArray::new(py, &valid));
-            let (kind, bytes, texts) = match column.data {
-                Data::I64(values) => ("i8", PyByteArray::new(py, bytes(&values)), None),
-                Data::U64(values) => ("u8", PyByteArray::new(py, bytes(&values)), None),
-                Data::U32(values) => ("u4", PyByteArray::new(py, bytes(&values)), None),
-                Data::F64(values) => ("f8", PyByteArray::new(py, bytes(&values)), None),
-                Data::Text { codes, texts } => {
-                    ("i4", PyByteArray::new(py, bytes(&codes)), Some(texts))
-                }
-            };
-            (column.name, kind, bytes, valid, texts)
-        })
-        .collect()
-}
-
-/// Numbers without padding, of any bits.
-trait Plain: Copy {}
-impl Plain for i64 {}
-impl Plain for u64 {}
-impl Plain for u32 {}
-impl Plain for f64 {}
-impl Plain for i32 {}
-
-fn bytes<T: Plain>(values: &[T]) -> &[u8] {
-    // SAFETY: plain numbers are bytes, as many as the slice is long.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 fn raised(error: TraceError) -> PyErr {

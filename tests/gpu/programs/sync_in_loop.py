@@ -1,4 +1,6 @@
-"""Every result is read at once, so that the host never gets ahead of the GPU: sync_in_loop.py [item|synchronize]"""
+"""Every result is read at once, so that the host never gets ahead of the GPU: sync_in_loop.py [item|synchronize]
+
+A product takes about as long as the host needs to launch the next: idle would vanish if nobody waited."""
 
 import sys
 
@@ -7,7 +9,7 @@ import torch
 import hodo
 
 HOW = sys.argv[1] if len(sys.argv) > 1 else "item"
-a = torch.randn(1536, 1536, device="cuda")
+a = torch.randn(1024, 1024, device="cuda")
 for _ in range(10):
     (a @ a)[0, 0].item()
 torch.cuda.synchronize()

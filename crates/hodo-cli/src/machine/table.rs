@@ -1,10 +1,11 @@
 //! Every series in a line.
 
 use super::{csv_line, csv_number};
-use crate::report::{about_machine, heading};
+use crate::absent;
+use crate::report::{about_machine, heading, named};
 use crate::term::measure;
 use crate::term::number;
-use crate::term::style::{ACCENT, DIM};
+use crate::term::style::{self, ACCENT, DIM};
 use crate::term::table::{Cell, Column, Table};
 use crate::term::text as words;
 use hodo_trace::{MachineSeries, Measures, SeriesStats, Source};
@@ -32,7 +33,12 @@ fn one(measures: &Measures<'_>, width: usize) -> String {
         table.row(row(measures, series, first));
     }
     let about = words::fit(&about_machine(measures), width.saturating_sub(9));
-    heading("Machine", &about) + &table.render(width)
+    let absent = absent::lines(absent::of(measures.machine()).iter());
+    let told = absent.into_iter().map(|words| named(measures.machine(), words));
+    let told = told.map(|words| words::safe(&format!("not sampled: {words}")));
+    let told = told.flat_map(|words| words::wrap(&words, width.saturating_sub(2)));
+    let told: String = told.map(|line| format!("  {}\n", style::paint(DIM, &line))).collect();
+    heading("Machine", &about) + &table.render(width) + &told
 }
 
 /// GPUs first, single cores last.

@@ -8,7 +8,7 @@ mod target;
 mod told;
 
 use crate::args::MonitorArgs;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{Failure, Outcome};
 use crate::term::number;
 use background::Background;
 use hodo_machine::gpu::Visible;
@@ -19,8 +19,11 @@ use signals::Signals;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use target::Target;
-use told::Teller;
+pub use target::describe;
+use told::{Teller, Voice};
 
+/// The longest time between two readings, as programs have it that read by themselves.
+const MAX_INTERVAL: Duration = Duration::from_secs(3600);
 /// How often is looked whether something changed that is worth a word.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -36,7 +39,10 @@ pub fn run(args: &MonitorArgs, dir: &Path) -> Outcome {
     let background = match args.daemon {
         true => match background::leave(&target.machine.join("monitor.log"))? {
             Background::Parent(told) => return background::answer(&told, &target),
-            Background::Child(child) => Some(child),
+            Background::Child(child) => {
+                target.describe()?;
+                Some(child)
+            }
         },
         false => None,
     };
@@ -94,20 +100,27 @@ impl Plan {
 /// The time between two readings.
 pub fn interval(text: &str) -> Result<Duration, Failure> {
     let interval = time(text, "--interval 1s")?;
+    let [least, most] = [MIN_INTERVAL, MAX_INTERVAL].map(|t| number::duration(t.as_nanos() as f64));
     if interval < MIN_INTERVAL {
-        let least = number::duration(MIN_INTERVAL.as_nanos() as f64);
         return Err(Failure::Usage(format!(
             "{text} between two readings is too short: at least {least}"
+        )));
+    }
+    if interval > MAX_INTERVAL {
+        return Err(Failure::Usage(format!(
+            "{text} between two readings is too long: at most {most}"
         )));
     }
     Ok(interval)
 }
 
 fn time(text: &str, example: &str) -> Result<Duration, Failure> {
-    let ns = hodo_trace::parse_duration_ns(text).filter(|ns| ns.is_finite() && *ns > 0.0);
-    let ns = ns.ok_or_else(|| {
+    let ns = hodo_trace::parse_duration_ns(text).filter(|ns| ns.is_finite()).ok_or_else(|| {
         Failure::Usage(format!("`{text}` is no time with its unit; write {example}"))
     })?;
+    if ns <= 0.0 {
+        return Err(Failure::Usage(format!("`{text}` is no time at all; write {example}")));
+    }
     Ok(Duration::from_nanos(ns as u64))
 }
 
@@ -121,15 +134,14 @@ fn watch(
 ) -> Outcome {
     // Before any thread is there, so that a signal waits for the one that asks for it.
     let signals = Signals::block();
-    let pid_file = PidFile::write(&target.machine);
+    let mut pid_file = PidFile::write(&target.machine);
     let sampling = std::sync::Arc::new(Sampling::start(plan.settings(&target.run)));
     let address = endpoint.as_ref().map(|endpoint| endpoint.address);
     let served = endpoint.map(|endpoint| endpoint.serve(sampling.clone(), plan.interval));
-    let mut teller = Teller::new(target, plan.interval, address, quiet);
+    let voice = Voice { is_log: background.is_some(), is_quiet: quiet };
+    let mut teller = Teller::new(target, plan.interval, address, voice);
     if let Err(error) = &pid_file {
-        output::note(&format!(
-            "hodo monitor: `hodo monitor --stop` will not find this one: {error}"
-        ));
+        voice.warn(&format!("`hodo monitor --stop` will not find this one: {error}"));
     }
     if let Some(Err(error)) = &served {
         let why = format!("cannot start the thread that answers Prometheus: {error}");
@@ -141,6 +153,12 @@ fn watch(
     let end = plan.lasts.map(|lasts| Instant::now() + lasts);
     loop {
         teller.look(&sampling.status());
+        if let Some(file) = pid_file.as_mut().ok().filter(|file| file.is_gone())
+            && target.restore().is_ok()
+            && file.renew().is_ok()
+        {
+            voice.warn("its folder was deleted: it is made anew, and readings go on");
+        }
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) || signals.wait(left.unwrap_or(LOOK).min(LOOK)) {
             break;

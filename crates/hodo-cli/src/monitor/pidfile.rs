@@ -14,7 +14,8 @@ const SUFFIX: &str = ".pid";
 #[derive(Debug)]
 pub struct PidFile {
     path: PathBuf,
-    _file: File,
+    /// Holds the lock.
+    file: File,
 }
 
 impl PidFile {
@@ -26,13 +27,28 @@ impl PidFile {
                 let _ = std::fs::remove_file(&path);
             }
         }
-        let pid = std::process::id();
-        let path = folder.join(format!("{PREFIX}{pid}{SUFFIX}"));
-        let mut file = File::create(&path)?;
-        lock(&file, libc::LOCK_EX | libc::LOCK_NB)?;
-        writeln!(file, "{pid}")?;
-        Ok(PidFile { path, _file: file })
+        let path = folder.join(format!("{PREFIX}{}{SUFFIX}", std::process::id()));
+        let file = signed(&path)?;
+        Ok(PidFile { path, file })
     }
+
+    /// Whether it was deleted, with its folder most likely.
+    pub fn is_gone(&self) -> bool {
+        !self.path.exists()
+    }
+
+    /// Writes it anew.
+    pub fn renew(&mut self) -> io::Result<()> {
+        self.file = signed(&self.path)?;
+        Ok(())
+    }
+}
+
+fn signed(path: &Path) -> io::Result<File> {
+    let mut file = File::create(path)?;
+    lock(&file, libc::LOCK_EX | libc::LOCK_NB)?;
+    writeln!(file, "{}", std::process::id())?;
+    Ok(file)
 }
 
 impl Drop for PidFile {

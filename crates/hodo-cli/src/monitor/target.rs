@@ -22,6 +22,7 @@ pub struct Target {
     pub machine: PathBuf,
     /// Whether it is a run of the monitor's own.
     pub is_own: bool,
+    began: SystemTime,
 }
 
 impl Target {
@@ -38,10 +39,23 @@ impl Target {
         let run = std::path::absolute(&run).unwrap_or(run);
         let machine = hodo_machine::folder(&run);
         std::fs::create_dir_all(&machine).map_err(|e| file_error("make", &machine, &e))?;
-        if is_own {
-            describe(&run)?;
-        }
-        Ok(Target { run, machine, is_own })
+        let target = Target { run, machine, is_own, began: SystemTime::now() };
+        target.describe()?;
+        Ok(target)
+    }
+
+    /// Says what a run of the monitor's own is, and that it is this process's.
+    pub fn describe(&self) -> Result<(), Failure> {
+        let words: Vec<String> =
+            std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+        if self.is_own { describe(&self.run, APP, &words, self.began) } else { Ok(()) }
+    }
+
+    /// Makes anew what a folder has lost that somebody deleted; readings go on in it.
+    pub fn restore(&self) -> Result<(), Failure> {
+        std::fs::create_dir_all(&self.machine)
+            .map_err(|e| file_error("make", &self.machine, &e))?;
+        if self.run.join("run.json").exists() { Ok(()) } else { self.describe() }
     }
 }
 
@@ -62,14 +76,14 @@ fn new_run(dir: &Path) -> PathBuf {
 }
 
 /// Writes `run.json`, whole or not at all.
-fn describe(run: &Path) -> Result<(), Failure> {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+pub fn describe(run: &Path, app: &str, words: &[String], began: SystemTime) -> Result<(), Failure> {
+    let since = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let document = json!({
         "format": 1,
         "id": run.file_name().unwrap_or_default().to_string_lossy(),
-        "app": APP,
-        "argv": std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>(),
+        "app": app,
+        "argv": words,
         "cwd": std::env::current_dir().unwrap_or_default().to_string_lossy(),
         "host": host.trim(),
         "pid": std::process::id(),

@@ -134,7 +134,30 @@ fn host(measures: &Measures<'_>) -> Vec<String> {
         told("for memory", of("pressure.memory"), mean_and_max),
         told("for a disk", of("pressure.io"), mean_and_max),
     ];
-    vec![joined(&first), joined(&waiting)]
+    vec![joined(&first), joined(&container(measures)), joined(&waiting)]
+}
+
+/// What the sampler's container may use, where it has limits: the host's numbers are then not the
+/// program's.
+fn container(measures: &Measures<'_>) -> Vec<String> {
+    let of = |metric: &str| measures.measure(&Source::Host, metric).ok();
+    let memory = of("cgroup.memory.limit").map(|limit| {
+        let limit = measure::value(limit.last, "By");
+        match of("cgroup.memory.used") {
+            Some(used) => {
+                let [mean, max] = [used.mean, used.max].map(|bytes| measure::value(bytes, "By"));
+                format!("the container's memory {mean} of {limit} (max {max})")
+            }
+            None => format!("the container's memory – of {limit}"),
+        }
+    });
+    let cpu = of("cgroup.cpu.limit").map(|limit| {
+        let stopped = of("cgroup.cpu.throttled").map_or_else(String::new, |stopped| {
+            format!(", stopped for it {} of the time", number::percent(stopped.mean))
+        });
+        format!("its CPU limit {}{stopped}", number::digits(limit.last))
+    });
+    memory.into_iter().chain(cpu).collect()
 }
 
 fn mean_and_max(stats: &SeriesStats) -> String {
@@ -199,7 +222,7 @@ fn absent(view: &View<'_>, machine: &Machine) -> String {
 }
 
 /// A part with the names of GPUs in place of their UUIDs.
-fn named(machine: &Machine, part: String) -> String {
+pub fn named(machine: &Machine, part: String) -> String {
     machine.gpus().into_iter().fold(part, |part, uuid| {
         let source = Source::Gpu(uuid.to_owned());
         part.replace(&source.to_string(), &machine.source_name(&source))

@@ -26,7 +26,7 @@ use hodo_trace::{Condition, Filter, NamePattern, Run, Tree};
 use std::io::Write;
 use std::path::Path;
 
-pub use machine::about as about_machine;
+pub use machine::{about as about_machine, named};
 
 /// What every part of the report is made from.
 pub struct View<'a> {

@@ -34,8 +34,8 @@ const PASSED_ON: [i32; 8] = [
     libc::SIGCONT,
 ];
 
-/// Starts the program, passes signals on, and waits for its end.
-pub fn run(command: &mut Command) -> Result<Ended, Failed> {
+/// Starts the program, says its number to `started`, passes signals on, and waits for its end.
+pub fn run(command: &mut Command, started: impl FnOnce(u32)) -> Result<Ended, Failed> {
     let before = Blocked::new();
     let Blocked { mask, of_children } = before;
     // SAFETY: the closure makes two system calls and touches nothing else.
@@ -47,6 +47,7 @@ pub fn run(command: &mut Command) -> Result<Ended, Failed> {
         })
     };
     let child = command.spawn().map_err(|error| Failed::of(&error))?;
+    started(child.id());
     Ok(wait(child.id() as libc::pid_t))
 }
 

@@ -13,9 +13,10 @@ use child::{Ended, Failed};
 use environment::Launch;
 use hodo_machine::gpu::Visible;
 use hodo_machine::{Kind, Limits, Parts, Roots, Sampling, Settings};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What hodo itself returns when it cannot record; the codes next to it are the shell's.
 const CANNOT_RECORD: u8 = 125;
@@ -34,11 +35,15 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     let interval = args.monitor.as_deref().map(monitor::interval).transpose()?;
     let mut command = Command::new(program);
     command.args(arguments).envs(launch.variables.iter().map(|(name, value)| (name, value)));
+    let began = SystemTime::now();
+    let mut sampling = None;
     // The thread it starts blocks all signals, so those for the program still come to this one.
-    let sampling = interval.map(|interval| beside(&launch.run, interval));
-    let ended = child::run(&mut command);
+    let ended = child::run(&mut command, |pid| {
+        sampling = interval.map(|interval| beside(&launch.run, interval, pid));
+    });
     if let Some(sampling) = &sampling {
         sampling.stop();
+        name(&launch.run, &args.command, began);
     }
     let ended = match ended {
         Ok(ended) => ended,
@@ -57,8 +62,18 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     })
 }
 
-/// Reads the machine into the run while the program runs.
-fn beside(run: &Path, interval: Duration) -> Sampling {
+/// Says what a run is that has readings and that the program itself has not joined.
+fn name(run: &Path, command: &[OsString], began: SystemTime) {
+    if run.is_dir() && !run.join("run.json").exists() {
+        let words: Vec<String> = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+        let app = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy();
+        // Without it the run has no name, and its readings all the same.
+        let _ = monitor::describe(run, &app, &words, began);
+    }
+}
+
+/// Reads the machine into the run while the program `pid` runs.
+fn beside(run: &Path, interval: Duration, pid: u32) -> Sampling {
     Sampling::start(Settings {
         run: run.to_owned(),
         interval,
@@ -66,7 +81,8 @@ fn beside(run: &Path, interval: Duration) -> Sampling {
         scopes: None,
         reads_while_linked: false,
         keeps_newest: false,
-        parts: Parts { processes: Roots::of_run(run), gpus: Some(Visible::All) },
+        // A program that records nothing is none of the run's, and works all the same.
+        parts: Parts { processes: Roots::of_run(run).and_pid(pid), gpus: Some(Visible::All) },
         limits: Limits::default(),
     })
 }

@@ -9,11 +9,17 @@ use std::path::Path;
 /// One line.
 pub fn line(run: &Path) -> String {
     let summary = Run::summary(run);
+    let folder = shown(run).display();
     if summary.processes == 0 {
-        return format!("hodo: {}", nothing(Config::from_env().enabled));
+        let readings = match summary.machines > 0 {
+            true => format!(
+                "; readings of the machine are in {folder}, `hodo report {folder}` shows them"
+            ),
+            false => String::new(),
+        };
+        return format!("hodo: {}{readings}", nothing(Config::from_env().enabled));
     }
-    let run = shown(run);
-    let run = run.display();
+    let run = folder;
     format!("hodo: recorded {} in {run}; `hodo report {run}` shows it", contents(&summary))
 }
 

@@ -10,6 +10,9 @@ const KEPT: usize = 240;
 /// every five seconds, those that cost much less often.
 const STALE_NS: u64 = 30_000_000_000;
 
+/// A series that was not read for so long is gone.
+const GONE_NS: u64 = 600_000_000_000;
+
 /// What is known of a machine.
 #[derive(Debug, Default)]
 pub struct History {
@@ -55,6 +58,12 @@ impl History {
     /// Moves the clock on where nothing is read.
     pub fn at(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
+    }
+
+    /// Forgets series that nobody reads any more: processes on a GPU come and go for days.
+    pub fn forget_gone(&mut self) {
+        let now_ns = self.now_ns;
+        self.series.retain(|_, shown| now_ns.saturating_sub(shown.read_ns) <= GONE_NS);
     }
 
     /// The newest value; none when it was not read, or too long ago.
@@ -132,5 +141,20 @@ mod tests {
         history.at(STALE_NS + 2);
         assert_eq!(history.value(&Source::Host, &metric::LOAD), None);
         assert_eq!(history.value(&Source::Host, &metric::SWAP_USED), None);
+    }
+
+    #[test]
+    fn processes_that_are_gone_are_forgotten() {
+        let mut history = History::default();
+        for pid in 0..5000u32 {
+            let at_ns = u64::from(pid + 1) * 1_000_000_000;
+            let source = Source::GpuProcess("GPU-1".into(), pid);
+            history.add(&source, &metric::GPU_PROCESS_MEMORY, at_ns, Some(1.0));
+            history.forget_gone();
+            assert!(history.sources().count() <= 601);
+        }
+        assert!(
+            history.sources().any(|source| *source == Source::GpuProcess("GPU-1".into(), 4999))
+        );
     }
 }

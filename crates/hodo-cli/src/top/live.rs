@@ -103,6 +103,7 @@ impl Gatherer {
     pub fn round(&mut self) -> Found {
         self.choose();
         self.sampler.round(&monotonic_ns);
+        self.sampler.retire_sometimes(monotonic_ns());
         let run = self.follow.as_mut().map(|follow| {
             follow.look();
             follow.now()

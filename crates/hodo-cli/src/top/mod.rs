@@ -11,11 +11,13 @@ mod view;
 pub use live::gpu_names;
 pub use model::GpuName;
 
+use crate::absent;
 use crate::args::{TopArgs, When};
 use crate::output::{self, Failure, Outcome};
 use crate::run::die_by;
 use crate::runs;
 use crate::term::style;
+use hodo_machine::Absent;
 use hodo_trace::Run;
 use live::{Found, Gatherer, Gathering, Wanted};
 use model::Model;
@@ -46,6 +48,7 @@ pub fn run(args: &TopArgs, dir: &Path, color: When) -> Outcome {
         true => Source::recorded(args, dir)?,
         false => {
             let run = args.run.as_deref().map(|name| Run::find(dir, Some(name))).transpose()?;
+            refuse_packed(run.as_deref())?;
             Source::Live(Wanted { dir: dir.to_owned(), run, interval })
         }
     };
@@ -63,6 +66,18 @@ pub fn run(args: &TopArgs, dir: &Path, color: When) -> Outcome {
     }
 }
 
+/// A packed run is over, and what it was while it ran is in its tables.
+fn refuse_packed(run: Option<&Path>) -> Result<(), Failure> {
+    match run.filter(|run| hodo_trace::packed::is_packed(run)) {
+        None => Ok(()),
+        Some(run) => Err(Failure::Failed(format!(
+            "{} is packed: nothing records into it; `hodo report` shows it, \
+             `hodo top --replay` its machine's readings",
+            run.display()
+        ))),
+    }
+}
+
 /// Where frames come from.
 enum Source {
     Live(Wanted),
@@ -74,7 +89,7 @@ impl Source {
         if !(args.speed.is_finite() && args.speed > 0.0) {
             return Err(Failure::Usage("--speed is a number above 0, as in --speed 10".into()));
         }
-        let run = runs::open(dir, args.run.as_deref())?;
+        let run = runs::open_readings(dir, args.run.as_deref())?;
         let replay = Replay::new(&run, args.speed).ok_or_else(|| {
             Failure::Failed(format!(
                 "{} has no readings of a machine; record some with `hodo monitor --run RUN`, \
@@ -123,10 +138,9 @@ fn no_run(args: &TopArgs, dir: &Path) -> String {
     )
 }
 
-/// What cannot be read, in one line.
-fn absent_words(part: &str, why: &str, fix: &str) -> String {
-    let fix = if fix.is_empty() { String::new() } else { format!("; {fix}") };
-    format!("no {part}: {why}{fix}")
+/// What cannot be read, a line for each reason.
+fn absent_words(absent: &[Absent]) -> Vec<String> {
+    absent::lines(absent.iter()).iter().map(|words| format!("no {words}")).collect()
 }
 
 fn wall_ns() -> i64 {
@@ -157,14 +171,14 @@ fn apply(found: Found, model: &mut Model) {
         model.history.add(&one.source, one.metric, one.time_ns, one.value);
     }
     model.history.at(found.at_ns);
+    model.history.forget_gone();
     model.wall_ns = wall_ns();
     if model.host.is_empty() {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         model.host = name.trim().to_owned();
     }
     model.gpus = found.gpus;
-    let words = |a: &hodo_machine::Absent| absent_words(&a.part, &a.why, &a.fix);
-    model.absent = found.absent.iter().map(words).collect();
+    model.absent = absent_words(&found.absent);
     (model.run, model.runs) = (found.run, found.runs);
 }
 

@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::model::{GpuName, Mode, Model};
+use crate::absent;
 use hodo_format::machine::{Metric, Source};
 use hodo_trace::{Machine, Run};
 use std::time::Duration;
@@ -108,6 +109,5 @@ fn gpus(machine: &Machine) -> Vec<GpuName> {
 }
 
 fn absent(machine: &Machine) -> Vec<String> {
-    let absent = machine.state.as_ref().map_or_else(Vec::new, |state| state.absent());
-    absent.iter().map(|one| super::absent_words(&one.part, &one.why, &one.fix)).collect()
+    super::absent_words(&absent::of(machine))
 }

@@ -141,6 +141,8 @@ fn every_key_is_documented_and_every_documented_key_is_there() {
     let trace = dir.path().join("trace.json").display().to_string();
     std::fs::write(&trace, r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]"#).unwrap();
     compare_keys("hodo.import/1", &[(&dir, &["import", &trace, "--json"])]);
+    let packed = dir.path().join("packed").display().to_string();
+    compare_keys("hodo.pack/1", &[(&alike, &["pack", "--out", &packed, "--json"])]);
     compare_keys("hodo.diff/1", &[(&unlike, &["diff", "base", "head", "--json", "--force"])]);
     compare_keys("hodo.gate/1", &[(&unlike, &["gate", "base", "head", "--json", "--force"])]);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SAMPLES: [&str; 3] =
+pub const SAMPLES: [&str; 3] =
     ["torch_profiler_h200_mlp.json.gz", "cirron_spool_h200_mlp.tgz", "gpuflight_log_h200_gpt.tgz"];
 
 fn sample(name: &str) -> PathBuf {
@@ -16,7 +16,7 @@ fn sample(name: &str) -> PathBuf {
 }
 
 /// A folder with the import of a sample.
-fn imported(name: &str) -> Folder {
+pub fn imported(name: &str) -> Folder {
     let dir = Folder::new();
     stdout(dir.path(), &["import", sample(name).to_str().unwrap()]);
     dir

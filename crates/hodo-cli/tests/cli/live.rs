@@ -30,7 +30,7 @@ fn report(dir: &Path) -> Option<Value> {
 }
 
 /// Reads until the tree has a batch that closed.
-fn wait_for_batches(dir: &Path) -> Value {
+pub fn wait_for_batches(dir: &Path) -> Value {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
         let read = report(dir);

@@ -176,6 +176,56 @@ fn a_sidecars_run_is_shown_and_exported() {
     assert!(stdout(dir.path(), &["ls"]).contains("readings only"));
 }
 
+/// A sidecar's run, begun after every other, with readings for so many milliseconds.
+fn sidecar(dir: &Folder, for_ms: u64) -> &'static str {
+    const LATER: &str = "20261115-201900-hodo-monitor-000009";
+    let run = made::write(dir.path(), LATER, &[]);
+    let json = r#"{"format":1,"app":"hodo monitor","start_ns":1794773940000000000}"#;
+    std::fs::write(run.join("run.json"), json).unwrap();
+    sample(&run, for_ms);
+    LATER
+}
+
+#[test]
+fn the_newest_run_is_a_programs_where_there_is_one() {
+    let dir = Folder::new();
+    let later = sidecar(&dir, 300);
+    assert!(stdout(dir.path(), &["report"]).contains(later), "there is no other");
+    made::write(dir.path(), ID, &[&samples::training(100)]);
+    let report = stdout(dir.path(), &["report"]);
+    assert!(report.contains(ID) && !report.contains("No scopes recorded"), "{report}");
+    for args in [["report", "--json"], ["verify", "--json"]] {
+        let document = json(&dir, &args).to_string();
+        assert!(document.contains(ID), "{args:?}: {document}");
+    }
+    let trace = json(&dir, &["export", "--to", "chrome"]).to_string();
+    assert!(trace.contains("forward"), "{trace}");
+    assert_eq!(json(&dir, &["machine", "--json"])["run"], later, "it is after readings");
+    let frame = stdout(dir.path(), &["top", "--replay", "--once"]);
+    assert!(frame.contains("box"), "{frame}");
+}
+
+#[test]
+fn a_list_says_how_long_a_machine_was_sampled() {
+    let dir = Folder::new();
+    sidecar(&dir, 200);
+    let runs = json(&dir, &["ls", "--json"]);
+    assert_eq!(runs["runs"][0]["wall_ns"], 190_000_000, "from the first reading to the last");
+    let text = stdout(dir.path(), &["ls"]);
+    assert!(text.contains("190 ms"), "{text}");
+}
+
+#[test]
+fn a_report_has_the_limits_of_the_container() {
+    let dir = Folder::new();
+    let run = made::write(dir.path(), ID, &[&samples::training(100)]);
+    crate::made_machine::sample_in_container(&run, 150);
+    let text = stdout(dir.path(), &["report", "--width", "120"]);
+    let memory = "the container's memory 192 MiB of 256 MiB (max 192 MiB)";
+    assert!(text.contains(memory), "{text}");
+    assert!(text.contains("its CPU limit 1.50, stopped for it 20% of the time"), "{text}");
+}
+
 #[test]
 fn scopes_shorter_than_the_time_between_readings_say_so() {
     let mut run = Made::new(100);

@@ -43,16 +43,34 @@ fn series() -> Vec<Made> {
     ]
 }
 
+/// What the limits of a container add.
+fn limits() -> Vec<Made> {
+    vec![
+        (Source::Host, metric::CGROUP_MEMORY_USED, |_| 201_326_592.0),
+        (Source::Host, metric::CGROUP_MEMORY_LIMIT, |_| 268_435_456.0),
+        (Source::Host, metric::CGROUP_CPU_LIMIT, |_| 1.5),
+        (Source::Host, metric::CGROUP_CPU_THROTTLED, |s| 0.2 * s),
+    ]
+}
+
 /// Adds readings every 10 ms, from 10 ms after the recording began for `for_ms`, to a run.
 pub fn sample(run: &Path, for_ms: u64) -> PathBuf {
+    write(run, for_ms, &series())
+}
+
+/// The same in a container with limits.
+pub fn sample_in_container(run: &Path, for_ms: u64) -> PathBuf {
+    write(run, for_ms, &[series(), limits()].concat())
+}
+
+fn write(run: &Path, for_ms: u64, made: &[Made]) -> PathBuf {
     let folder = run.join("machine-box-0123abcd");
     std::fs::create_dir_all(&folder).unwrap();
-    let made = series();
     let series: Vec<Series> =
-        (1..).zip(&made).map(|(id, (source, metric, _))| Series::new(id, source, metric)).collect();
+        (1..).zip(made).map(|(id, (source, metric, _))| Series::new(id, source, metric)).collect();
     let times: Vec<u64> = (1..=for_ms / 10).map(|n| n * 10 * MS).collect();
     let mut values = Vec::new();
-    for (series, (.., value)) in series.iter().zip(&made) {
+    for (series, (.., value)) in series.iter().zip(made) {
         values.extend(times.iter().map(|&t| series.stored(value(t as f64 / 1e9))));
     }
     let mut out = spool::file_header(7, 1).to_vec();

@@ -16,6 +16,7 @@ mod machine;
 mod made;
 mod made_machine;
 mod monitor;
+mod packed;
 mod program;
 mod readings;
 mod refusals;

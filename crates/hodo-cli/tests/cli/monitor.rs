@@ -184,7 +184,9 @@ fn it_goes_on_in_the_background_until_it_is_told_to_end() {
     assert!(output.status.success() && told.contains(&format!("pid {pid} has ended")), "{told}");
     assert!(!Path::new(&format!("/proc/{pid}")).exists() || is_zombie(&pid));
     let log = std::fs::read_to_string(line("log")).unwrap();
-    assert!(log.contains("reads this machine every 50.0 ms"), "{log}");
+    assert!(log.contains(" UTC hodo monitor: reads this machine every 50.0 ms"), "{log}");
+    let info = std::fs::read_to_string(folder.join("run.json")).unwrap();
+    assert!(info.contains(&format!("\"pid\": {pid},")), "the one that samples: {info}");
     let again = run(dir.path(), &["monitor", "--stop", folder.to_str().unwrap()]);
     assert_eq!(again.status.code(), Some(1));
 }
@@ -195,6 +197,36 @@ fn is_zombie(pid: &str) -> bool {
 }
 
 #[test]
+fn a_run_that_is_deleted_is_made_anew_and_can_still_be_ended() {
+    let dir = Folder::new();
+    let mut monitor = Monitor::start(dir.path(), &["--interval", "50ms", "--quiet"]);
+    let folder = monitor.run.clone();
+    wait_for("readings", || rows(&folder) >= 3);
+    std::fs::remove_dir_all(&folder).unwrap();
+    monitor.says("was deleted");
+    wait_for("readings anew", || rows(&folder) >= 3);
+    assert_eq!(machine(&folder).info.app, "hodo monitor");
+    let output = run(dir.path(), &["monitor", "--stop"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(monitor.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_disk_that_refuses_is_told_and_so_is_its_end() {
+    let dir = Folder::new();
+    let folder = dir.path().join("made-before");
+    let in_the_way = hodo_machine::folder(&folder).join("samples.live.part");
+    std::fs::create_dir_all(&in_the_way).unwrap();
+    let args = ["--interval", "50ms", "--quiet", "--run", folder.to_str().unwrap()];
+    let mut monitor = Monitor::start(dir.path(), &args);
+    monitor.says("readings wait in memory");
+    std::fs::remove_dir(&in_the_way).unwrap();
+    monitor.says("writes again");
+    assert_eq!(monitor.end(libc::SIGTERM), Some(0));
+    assert!(rows(&folder) >= 3);
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let dir = Folder::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -202,6 +234,8 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     for (args, code, words) in [
         (&["--interval", "often"][..], 2, "--interval 1s"),
         (&["--interval", "1us"], 2, "too short"),
+        (&["--interval", "600000h"], 2, "too long"),
+        (&["--for", "0s"], 2, "no time at all"),
         (&["--for", "60"], 2, "--for 60s"),
         (&["--max-bytes", "lots"], 2, "--max-bytes 64m"),
         (&["--prometheus", "9464"], 2, "--prometheus 127.0.0.1:9464"),

@@ -62,6 +62,16 @@ fn a_run_is_named_by_path_prefix_or_not_at_all() {
 }
 
 #[test]
+fn a_folder_that_may_not_be_written_comes_with_a_hint() {
+    // Root may write everywhere but into /proc.
+    let output = crate::program::run(std::path::Path::new("/proc/self"), &["monitor"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let is_hinted = said.contains("--dir or HODO_DIR");
+    assert!(is_hinted || !said.contains("ermission denied"), "{said}");
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let dir = folder(&samples::training(100));
     for args in [

@@ -379,3 +379,22 @@ fn many_and_long_arguments_arrive() {
     let without = run(dir.path(), &["echo", "--dir", "-n", "--", "--quiet"]);
     assert_eq!(text(&without.stdout), "--dir -n -- --quiet\n");
 }
+
+#[test]
+fn the_machine_is_read_with_a_program_that_records_nothing() {
+    let dir = Folder::new();
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 1; exit 7";
+    let output = run(dir.path(), &["--monitor=50ms", "--", "sh", "-c", script]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("readings of the machine are in"), "{said}");
+    let folder = hodo_trace::Run::find(dir.path(), None).unwrap();
+    let run = hodo_trace::Run::open(&folder, &hodo_trace::ReadOptions::default()).unwrap();
+    assert_eq!((run.info.app.as_str(), run.info.argv.len()), ("sh", 3));
+    let most = |name: &str| {
+        let series = run.machines[0].get(&hodo_trace::Source::Processes, name).expect(name);
+        series.values().iter().copied().fold(0.0, f64::max)
+    };
+    assert!(most("process.count") >= 1.0 && most("process.memory") > 0.0);
+    assert!(most("process.cpu.time") > 0.0, "it worked");
+}

@@ -43,7 +43,9 @@ fn one_and_eight_gpus_at_both_sizes() {
 fn it_follows_the_size_of_the_terminal() {
     let Some((_dir, tmux)) = replayed(8, 80, 24) else { return };
     tmux.resize(160, 40);
-    let screen = tmux.wait("a wider frame", |screen| screen.contains("SM clock"));
+    // A frame may be seen half drawn.
+    let is_whole = |screen: &str| screen.contains("SM clock") && screen.contains("q quit");
+    let screen = tmux.wait("a wider frame", is_whole);
     assert!(size(&screen).0 > 100, "{screen}");
     assert!(screen.lines().nth(39).is_some_and(|line| line.starts_with("q quit")), "{screen}");
     tmux.resize(40, 10);

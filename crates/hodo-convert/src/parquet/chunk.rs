@@ -2,8 +2,8 @@
 
 use super::Failure;
 use bytes::Bytes;
-use hodo_trace::packed::coding::{delta_encode, hybrid_encode};
-use hodo_trace::packed::{Coding, Field, NO_TEXT, Values};
+use hodo_trace::packed::coding::{delta_encode, hybrid_encode, hybrid_encode_run};
+use hodo_trace::packed::{Coding, Field, NO_TEXT, Quick, Same, Values};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
@@ -13,12 +13,15 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Rows of a page.
-const PAGE_ROWS: usize = 1 << 17;
+const PAGE_ROWS: usize = 1 << 15;
+/// Numbers of which more than this part differs are shorter, and quicker to read, without codes.
+const MOST_CODES: usize = 16;
 /// A longer text tells readers nothing they could skip rows by.
 const MAX_BOUND_BYTES: usize = 64;
-const ZSTD_LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 1;
 
 /// An encoded column, ready to be appended to a row group.
 pub(super) struct Chunk {
@@ -51,6 +54,7 @@ impl Encoder {
             Values::Whole(all, there) => pages.wholes(all, there.as_deref())?,
             Values::Number(all, there) => pages.numbers(all, there.as_deref())?,
             Values::Text(codes, texts) => pages.texts(codes, texts)?,
+            Values::Same(same, rows) => pages.same(same, *rows)?,
         };
         pages.finish(column, values.len(), statistics)
     }
@@ -99,20 +103,54 @@ impl<'a> Pages<'a> {
         let coded = (self.field.coding == Coding::Codes).then(|| codes_of(values)).flatten();
         match coded {
             Some((codes, distinct)) if !distinct.is_empty() => {
-                let plain: Vec<u8> = distinct.iter().flat_map(|v| v.to_le_bytes()).collect();
+                let mut plain = Vec::new();
+                put_words(distinct.iter().map(|v| v.to_le_bytes()), &mut plain);
                 self.dictionary(plain, distinct.len())?;
                 self.coded(&codes, distinct.len(), there, all.len())?;
             }
             _ => {
-                let delta = self.field.coding == Coding::Delta;
+                let delta = self.field.coding != Coding::Plain;
                 let encoding = if delta { Encoding::DELTA_BINARY_PACKED } else { Encoding::PLAIN };
                 self.data(there, all.len(), encoding, |range, out| match delta {
                     true => delta_encode(&values[range], out),
-                    false => out.extend(values[range].iter().flat_map(|v| v.to_le_bytes())),
+                    false => put_words(values[range].iter().map(|v| v.to_le_bytes()), out),
                 })?;
             }
         }
         Ok(Some(statistics))
+    }
+
+    /// A column of one value, or of none.
+    fn same(&mut self, same: &Same, rows: usize) -> Result<Option<Statistics>, Failure> {
+        let mut plain = Vec::new();
+        let statistics = match same {
+            Same::None => None,
+            Same::Whole(value) => {
+                plain.extend_from_slice(&value.to_le_bytes());
+                let value = Some(*value);
+                Some(Statistics::Int64(ValueStatistics::new(value, value, None, Some(0), false)))
+            }
+            Same::Text(text) => {
+                put_text(text.as_bytes(), &mut plain);
+                text_statistics(Some(text.as_bytes()), Some(text.as_bytes()), 0)
+            }
+        };
+        let there = *same != Same::None;
+        let encoding = if there { Encoding::RLE_DICTIONARY } else { Encoding::PLAIN };
+        if there {
+            self.dictionary(plain, 1)?;
+        }
+        self.pages(rows, encoding, |page, optional, out| {
+            if optional {
+                put_run(page.len(), there, out);
+            }
+            if there {
+                // Numbers of no bits: all are the first.
+                out.push(0);
+                hybrid_encode_run(0, page.len(), 0, out);
+            }
+        })?;
+        Ok(statistics)
     }
 
     fn numbers(
@@ -123,7 +161,7 @@ impl<'a> Pages<'a> {
         let present = compact(all, there);
         let values = present.as_deref().unwrap_or(all);
         self.data(there, all.len(), Encoding::PLAIN, |range, out| {
-            out.extend(values[range].iter().flat_map(|v| v.to_le_bytes()));
+            put_words(values[range].iter().map(|v| v.to_le_bytes()), out);
         })?;
         let nulls = (all.len() - values.len()) as u64;
         Ok(Some(Statistics::Double(ValueStatistics::new(None, None, None, Some(nulls), false))))
@@ -187,23 +225,41 @@ impl<'a> Pages<'a> {
         there: Option<&[bool]>,
         rows: usize,
         encoding: Encoding,
-        put: impl Fn(std::ops::Range<usize>, &mut Vec<u8>),
+        put: impl Fn(Range<usize>, &mut Vec<u8>),
+    ) -> Result<(), Failure> {
+        let mut value = 0;
+        self.pages(rows, encoding, |page, optional, out| {
+            let count = match there {
+                Some(there) => put_levels(&there[page], out),
+                None => {
+                    if optional {
+                        put_run(page.len(), true, out);
+                    }
+                    page.len()
+                }
+            };
+            put(value..value + count, out);
+            value += count;
+        })
+    }
+
+    /// Writes pages of what `put` makes of their rows; it is told whether rows may lack a value.
+    fn pages(
+        &mut self,
+        rows: usize,
+        encoding: Encoding,
+        mut put: impl FnMut(Range<usize>, bool, &mut Vec<u8>),
     ) -> Result<(), Failure> {
         self.encodings.push(encoding);
-        let mut value = 0;
+        let mut body = Vec::new();
         for first in (0..rows).step_by(PAGE_ROWS) {
-            let last = (first + PAGE_ROWS).min(rows);
-            let mut body = Vec::new();
-            let count = match there {
-                Some(there) => put_levels(&there[first..last], &mut body),
-                None if self.field.optional => put_levels(&vec![true; last - first], &mut body),
-                None => last - first,
-            };
-            put(value..value + count, &mut body);
-            value += count;
+            let page = first..(first + PAGE_ROWS).min(rows);
+            let num_values = page.len() as u32;
+            body.clear();
+            put(page, self.field.optional, &mut body);
             let page = Page::DataPage {
                 buf: self.compress(&body)?,
-                num_values: (last - first) as u32,
+                num_values,
                 encoding,
                 def_level_encoding: Encoding::RLE,
                 rep_level_encoding: Encoding::RLE,
@@ -258,8 +314,21 @@ impl<'a> Pages<'a> {
     }
 }
 
+/// That all of so many rows have a value, or none.
+fn put_run(rows: usize, there: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    hybrid_encode_run(there.into(), rows, 1, out);
+    let len = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&len.to_le_bytes());
+}
+
 /// Which rows have a value, and how many do.
 fn put_levels(there: &[bool], out: &mut Vec<u8>) -> usize {
+    if !there.contains(&false) {
+        put_run(there.len(), true, out);
+        return there.len();
+    }
     let levels: Vec<u32> = there.iter().map(|&there| there.into()).collect();
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -267,6 +336,11 @@ fn put_levels(there: &[bool], out: &mut Vec<u8>) -> usize {
     let len = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&len.to_le_bytes());
     levels.iter().sum::<u32>() as usize
+}
+
+fn put_words(words: impl ExactSizeIterator<Item = [u8; 8]>, out: &mut Vec<u8>) {
+    out.reserve(words.len() * 8);
+    words.for_each(|word| out.extend_from_slice(&word));
 }
 
 fn put_text(text: &[u8], out: &mut Vec<u8>) {
@@ -297,8 +371,8 @@ fn used(codes: &mut [u32], texts: usize) -> Vec<u32> {
 
 /// A number for each value and the distinct values; none when too many differ.
 fn codes_of(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
-    let most = (values.len() / 4).max(1000);
-    let mut places: HashMap<i64, u32> = HashMap::new();
+    let most = (values.len() / MOST_CODES).max(1000);
+    let mut places: HashMap<i64, u32, Quick> = HashMap::default();
     let mut distinct = Vec::new();
     let mut codes = Vec::with_capacity(values.len());
     let mut last = None;

@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,8 +22,9 @@ pub(super) fn write(
     table: Table,
     rows: Option<&dyn Rows>,
     step: &mut dyn FnMut(usize),
-) -> Result<(), Failure> {
-    let out = BufWriter::with_capacity(BUFFER_BYTES, File::create_new(path)?);
+) -> Result<Sum, Failure> {
+    let out = Summed { file: File::create_new(path)?, sum: Sum::default() };
+    let out = BufWriter::with_capacity(BUFFER_BYTES, out);
     let mut file = SerializedFileWriter::new(out, schema(table)?, properties(table))?;
     let mut encoder = Encoder::new()?;
     let columns = file.schema_descr().columns().to_vec();
@@ -41,9 +42,35 @@ pub(super) fn write(
         step(range.len());
     }
     let out = file.into_inner()?;
-    let file = out.into_inner().map_err(|error| error.into_error())?;
-    file.sync_all()?;
-    Ok(())
+    let out = out.into_inner().map_err(|error| error.into_error())?;
+    out.file.sync_all()?;
+    Ok(out.sum)
+}
+
+/// What was written.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub(super) bytes: u64,
+    pub(super) crc32c: u32,
+}
+
+/// A file that is summed up on the way.
+struct Summed {
+    file: File,
+    sum: Sum,
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.file.write(bytes)?;
+        self.sum.bytes += len as u64;
+        self.sum.crc32c = crc32c::crc32c_append(self.sum.crc32c, &bytes[..len]);
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn properties(table: Table) -> Arc<WriterProperties> {

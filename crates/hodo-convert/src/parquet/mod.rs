@@ -7,7 +7,7 @@ mod file;
 use crate::OnProgress;
 use hodo_trace::Run;
 use hodo_trace::packed::{
-    FOLDERS, HIDDEN, Rows, SCHEMA, SIDE_FILE, Side, TABLES, Table, Tables, file_name,
+    FOLDERS, HIDDEN, Rows, SCHEMA, SIDE_FILE, Side, SideFile, TABLES, Table, Tables, file_name,
 };
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -156,7 +156,8 @@ fn sync_folder(folder: Option<&Path>) {
 }
 
 fn fill(run: &Run, folder: &Path, progress: OnProgress<'_>) -> Result<Written, PackError> {
-    let mut out = Out { folder, written: Written::default(), progress, total: row_count(run) };
+    let (written, total) = (Written::default(), row_count(run));
+    let mut out = Out { folder, written, files: Vec::new(), progress, total };
     Tables::new(run).each(|table, whose, rows| out.table(table, whose, Some(rows)))?;
     for table in Table::ALL {
         if !out.folder_of(table).exists() {
@@ -167,7 +168,9 @@ fn fill(run: &Run, folder: &Path, progress: OnProgress<'_>) -> Result<Written, P
         path: folder.join(SIDE_FILE),
         why: error.to_string(),
     };
-    out.file(&folder.join(HIDDEN).join(SIDE_FILE), &Side::of(run).json().map_err(json)?)?;
+    let mut side = Side::of(run);
+    side.files = std::mem::take(&mut out.files);
+    out.file(&folder.join(HIDDEN).join(SIDE_FILE), &side.json().map_err(json)?)?;
     out.file(&folder.join("run.json"), &run_json(run).map_err(json)?)?;
     Ok(out.written)
 }
@@ -197,6 +200,7 @@ fn run_json(run: &Run) -> Result<String, serde_json::Error> {
 struct Out<'a> {
     folder: &'a Path,
     written: Written,
+    files: Vec<SideFile>,
     progress: OnProgress<'a>,
     total: u64,
 }
@@ -222,8 +226,12 @@ impl Out<'_> {
             *done += rows as u64;
             progress((*done).min(total), total);
         };
-        file::write(&path, table, rows, &mut step).map_err(|failure| failure.of(&path))?;
-        self.count(&path)
+        let sum =
+            file::write(&path, table, rows, &mut step).map_err(|failure| failure.of(&path))?;
+        let inside = path.strip_prefix(self.folder).unwrap_or(&path).to_owned();
+        self.files.push(SideFile { path: inside, bytes: sum.bytes, crc32c: sum.crc32c });
+        self.count(sum.bytes);
+        Ok(())
     }
 
     fn file(&mut self, path: &Path, text: &str) -> Result<(), PackError> {
@@ -234,13 +242,12 @@ impl Out<'_> {
             file.sync_all()
         };
         write().map_err(|error| Failure::from(error).of(path))?;
-        self.count(path)
+        self.count(text.len() as u64);
+        Ok(())
     }
 
-    fn count(&mut self, path: &Path) -> Result<(), PackError> {
-        let bytes = path.metadata().map_err(|error| Failure::from(error).of(path))?.len();
+    fn count(&mut self, bytes: u64) {
         self.written.files += 1;
         self.written.bytes += bytes;
-        Ok(())
     }
 }

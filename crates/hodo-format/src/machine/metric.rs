@@ -50,8 +50,8 @@ metrics! {
     GPU_SM_CLOCK "gpu.sm.clock" "Hz" Gauge 6 "Clock of the SMs.";
     GPU_MEMORY_CLOCK "gpu.memory.clock" "Hz" Gauge 6 "Clock of the device memory.";
     GPU_THROTTLE "gpu.throttle" "" Gauge 0 "Why the clocks are held down: NVML's bits.";
-    GPU_PCIE_SENT "gpu.pcie.sent" "By/s" Gauge 0 "Bytes a second from the GPU over PCIe, in the 20 ms before.";
-    GPU_PCIE_RECEIVED "gpu.pcie.received" "By/s" Gauge 0 "Bytes a second to the GPU over PCIe, in the 20 ms before.";
+    GPU_PCIE_SENT "gpu.pcie.sent" "By/s" Gauge 0 "Bytes a second from the GPU over PCIe: since the reading before, or in the last 20 ms where there is no GPM.";
+    GPU_PCIE_RECEIVED "gpu.pcie.received" "By/s" Gauge 0 "Bytes a second to the GPU over PCIe: since the reading before, or in the last 20 ms where there is no GPM.";
     GPU_NVLINK_SENT "gpu.nvlink.sent" "By" Counter 0 "Bytes from the GPU over all NVLinks.";
     GPU_NVLINK_RECEIVED "gpu.nvlink.received" "By" Counter 0 "Bytes to the GPU over all NVLinks.";
     GPU_ECC_CORRECTED "gpu.ecc.corrected" "" Counter 0 "Memory errors that ECC corrected since the driver was loaded.";

@@ -5,6 +5,10 @@ use super::{Metric, Source, metric};
 
 /// All GPUs.
 pub const GPU: &str = "GPU";
+/// Which GPUs the program sees.
+pub const GPU_CHOICE: &str = "the program's GPUs alone";
+/// Parts of GPUs.
+pub const MIG: &str = "MIG instances";
 /// What a GPU's performance monitors tell.
 pub const PERFORMANCE: &str = "SM, tensor and DRAM activity";
 /// Xid errors of GPUs.

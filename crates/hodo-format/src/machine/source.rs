@@ -41,6 +41,11 @@ impl Source {
         known.unwrap_or_else(|| Source::Other(text.into()))
     }
 
+    /// Whether a machine that runs for months sees ever new ones of its kind.
+    pub fn comes_and_goes(&self) -> bool {
+        matches!(self, Source::GpuProcess(..) | Source::Network(_) | Source::Disk(_))
+    }
+
     /// The GPU it is, or is on.
     pub fn gpu(&self) -> Option<&str> {
         match self {

@@ -70,26 +70,39 @@ pub mod frame_flag {
     pub const ZSTD: u8 = 1 << 0;
 }
 
-/// Takes what spool frames hold, in file order.
+/// Takes what spool frames hold, in file order: what it has a method for.
 pub trait FrameSink: Sink {
-    /// `count` consecutive records of one thread follow, numbered from `first`. Return `false` to
-    /// skip them.
-    fn run(&mut self, thread: u32, first: u64, count: u64) -> bool;
+    /// `count` consecutive records of one thread follow, numbered from `first`. Return `true` to
+    /// take them.
+    fn run(&mut self, thread: u32, first: u64, count: u64) -> bool {
+        let _ = (thread, first, count);
+        false
+    }
     /// Comes before every mark and every record of a mark's attributes that is wanted: its number
     /// in the run, by which the two find each other.
     fn mark_number(&mut self, number: u64) {
         let _ = number;
     }
     /// Interned strings with ids from `first_id` up.
-    fn strings(&mut self, first_id: u32, strings: &[&str]);
+    fn strings(&mut self, first_id: u32, strings: &[&str]) {
+        let _ = (first_id, strings);
+    }
     /// A thread's description and counters; a later one of the same thread replaces it.
-    fn thread(&mut self, thread: ThreadInfo);
+    fn thread(&mut self, thread: ThreadInfo) {
+        let _ = thread;
+    }
     /// Clock anchors.
-    fn anchors(&mut self, anchors: &[Anchor]);
+    fn anchors(&mut self, anchors: &[Anchor]) {
+        let _ = anchors;
+    }
     /// Totals so far; the newest wins.
-    fn losses(&mut self, losses: Losses);
+    fn losses(&mut self, losses: Losses) {
+        let _ = losses;
+    }
     /// The recorder shut down cleanly.
-    fn end(&mut self, losses: Losses);
+    fn end(&mut self, losses: Losses) {
+        let _ = losses;
+    }
     /// A piece of GPU work.
     fn work(&mut self, work: &gpu::Work) {
         let _ = work;

@@ -98,18 +98,13 @@ fn next_magic(bytes: &[u8], from: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Anchor;
-    use crate::record::{Attr, Mark, Sink, Span};
-    use crate::spool::{Losses, ThreadInfo, file_header, strings_frame};
+    use crate::record::Sink;
+    use crate::spool::{file_header, strings_frame};
 
     #[derive(Default, PartialEq, Debug)]
     struct Strings(Vec<String>);
 
-    impl Sink for Strings {
-        fn span(&mut self, _: &Span) {}
-        fn attr(&mut self, _: &Attr<'_>) {}
-        fn mark(&mut self, _: &Mark<'_>) {}
-    }
+    impl Sink for Strings {}
 
     impl FrameSink for Strings {
         fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
@@ -118,10 +113,6 @@ mod tests {
         fn strings(&mut self, _: u32, strings: &[&str]) {
             self.0.extend(strings.iter().map(|s| (*s).to_owned()));
         }
-        fn thread(&mut self, _: ThreadInfo) {}
-        fn anchors(&mut self, _: &[Anchor]) {}
-        fn losses(&mut self, _: Losses) {}
-        fn end(&mut self, _: Losses) {}
     }
 
     fn file(frames: u32) -> Vec<u8> {

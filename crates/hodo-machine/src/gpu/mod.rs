@@ -20,6 +20,7 @@ use hodo_format::machine::part;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 use std::ffi::{OsStr, OsString};
+use visible::Chosen;
 
 /// Names another library than the system's, for tests.
 const LIBRARY: &str = "HODO_NVML";
@@ -31,6 +32,7 @@ pub struct Gpus {
     nvml: &'static Nvml,
     cards: Vec<Card>,
     driver: String,
+    notes: Vec<Absent>,
 }
 
 /// A GPU as it does not change.
@@ -60,7 +62,9 @@ impl Gpus {
         if all.is_empty() {
             return Err(told("NVML shows no GPU", "in a container, ask for GPUs (--gpus all)"));
         }
-        let cards = visible.choose(all);
+        let parent =
+            |word: &str| nvml.device_by_uuid(word).ok()?.mig_parent_device().ok()?.uuid().ok();
+        let Chosen { cards, notes } = visible.choose(all, &parent);
         if cards.is_empty() {
             return Err(told(
                 "CUDA_VISIBLE_DEVICES leaves no GPU",
@@ -68,12 +72,17 @@ impl Gpus {
             ));
         }
         let driver = nvml.sys_driver_version().unwrap_or_default();
-        Ok(Gpus { nvml, cards, driver })
+        Ok(Gpus { nvml, cards, driver, notes })
     }
 
     /// The GPUs, in NVML's order.
     pub fn cards(&self) -> &[Card] {
         &self.cards
+    }
+
+    /// What is not known of the choice of GPUs.
+    pub fn notes(&self) -> &[Absent] {
+        &self.notes
     }
 
     /// Version of the driver; empty when it does not tell.

@@ -11,7 +11,8 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::gpm::{GpmSample, gpm_metrics_get};
 use std::time::{Duration, Instant};
 
-const LEAST_APART: Duration = Duration::from_millis(100);
+/// Rounds are 100 ms apart but for some jitter, which must not cost every third of them.
+const LEAST_APART: Duration = Duration::from_millis(75);
 /// GPM tells shares in percent.
 const PERCENT: f64 = 1e-2;
 /// GPM tells PCIe traffic in MiB a second.

@@ -66,12 +66,11 @@ impl Reader for Total {
 #[derive(Debug)]
 pub struct Cores {
     stat: ProcFile,
-    slots: Vec<(u32, crate::table::Slot)>,
 }
 
 impl Cores {
     pub fn new(root: &Root) -> Cores {
-        Cores { stat: root.proc_file("stat"), slots: Vec::new() }
+        Cores { stat: root.proc_file("stat") }
     }
 
     /// How many are online.
@@ -89,21 +88,13 @@ impl Reader for Cores {
     fn read(&mut self, table: &mut Table) {
         let Some(text) = self.stat.read() else { return };
         let mut online = 0;
-        for (at, (number, times)) in cores(&text).enumerate() {
-            let slot = match self.slots.get(at) {
-                Some(&(known, slot)) if known == number => slot,
-                // One went offline or came: the places behind it have moved.
-                _ => {
-                    self.slots.truncate(at);
-                    let slot = table.slot(Source::Core(number), &metric::CPU_TIME);
-                    self.slots.push((number, slot));
-                    slot
-                }
-            };
-            table.set(slot, seconds(times.worked));
+        for (number, times) in cores(&text) {
+            table.put(Source::Core(number), &metric::CPU_TIME, seconds(times.worked));
             online += 1;
         }
-        table.put(Source::Host, &metric::CPU_CORES, f64::from(online));
+        if online > 0 {
+            table.put(Source::Host, &metric::CPU_CORES, f64::from(online));
+        }
     }
 }
 

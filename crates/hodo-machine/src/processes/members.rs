@@ -238,7 +238,8 @@ impl Member {
                 .error()
                 .is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) =>
             {
-                *io_refused = Some(format!("{}: may not be read", self.io.path().display()));
+                // Not which process: each would be another reason.
+                *io_refused = Some("/proc/PID/io of another user's process may not be read".into());
             }
             None => {}
         }

@@ -16,7 +16,7 @@ pub fn readers(visible: &Visible) -> Readers {
             )];
         }
     };
-    let listed = Listed { json: json(&gpus), absent: Vec::new() };
+    let listed = Listed { json: json(&gpus), absent: gpus.notes().to_vec() };
     vec![
         (Tier::Fast, gpus.quick()),
         (Tier::Brisk, gpus.performance()),

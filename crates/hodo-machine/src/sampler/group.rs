@@ -2,9 +2,9 @@
 
 use super::Newest;
 use super::cost::Stopwatch;
-use crate::table::{Absent, Reader, Table};
+use super::known::Known;
+use crate::table::{Absent, Reader, Table, keep};
 use crate::tier::Tier;
-use hodo_format::machine::Series;
 use std::time::Duration;
 
 /// A reader that takes a larger share of a processor than one in so many is called more rarely.
@@ -21,7 +21,7 @@ pub struct Row<'a> {
     pub time_ns: u64,
     /// Ids of its series, as [`Sampler::series`](super::Sampler::series) has them.
     pub ids: &'a [u32],
-    /// Their values, as [`Series::stored`] gives them.
+    /// Their values, as [`Series::stored`](hodo_format::machine::Series::stored) gives them.
     pub values: &'a [Option<i64>],
 }
 
@@ -96,7 +96,7 @@ impl Group {
         &mut self,
         now_ns: u64,
         between: bool,
-        series: &mut Vec<Series>,
+        known: &mut Known,
         own: impl Fn(&mut Table),
     ) -> Option<u64> {
         self.is_new = self.is_due(now_ns, between);
@@ -113,15 +113,24 @@ impl Group {
             own(&mut self.table);
         }
         for (source, metric) in &self.table.series()[self.ids.len()..] {
-            let id = series.len() as u32 + 1;
-            series.push(Series::new(id, source, metric));
-            self.ids.push(id);
+            self.ids.push(known.add(source, metric));
         }
-        let of = |id: &u32| &series[*id as usize - 1];
         let values = self.ids.iter().zip(self.table.row());
         self.stored.clear();
-        self.stored.extend(values.map(|(id, value)| of(id).stored((*value)?)));
+        self.stored.extend(values.map(|(id, value)| known.get(*id)?.stored((*value)?)));
         Some(spared)
+    }
+
+    /// Gives back the places of series that are gone: see [`Table::retire`].
+    pub(super) fn retire(&mut self, known: &mut Known) {
+        let stays = self.table.retire();
+        let gone = self.ids.iter().zip(&stays).filter(|(_, stays)| !**stays);
+        let gone: Vec<u32> = gone.map(|(id, _)| *id).collect();
+        if !gone.is_empty() {
+            known.forget(&gone);
+            keep(&mut self.ids, &stays);
+            keep(&mut self.stored, &stays);
+        }
     }
 
     pub(super) fn row(&self) -> Option<Row<'_>> {

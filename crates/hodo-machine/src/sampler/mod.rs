@@ -3,6 +3,7 @@
 mod cost;
 mod gpus;
 mod group;
+mod known;
 
 pub use cost::Cost;
 pub use group::Row;
@@ -15,10 +16,14 @@ use crate::tier::{Readers, Tier};
 use cost::Stopwatch;
 use group::Group;
 use hodo_format::machine::{Metric, Series, Source, metric};
+use known::Known;
 use std::time::Duration;
 
 /// Rounds closer together than this would measure the sampler.
 pub const MIN_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How often it is looked which series are gone, where nothing else says when.
+const RETIRE_NS: u64 = 60_000_000_000;
 
 /// What of this machine is to be read.
 #[derive(Clone, Debug)]
@@ -43,7 +48,8 @@ pub struct Sampler {
     interval_ns: u64,
     next_ns: Option<u64>,
     groups: Vec<Group>,
-    series: Vec<Series>,
+    known: Known,
+    retired_at: Option<u64>,
     cost: Cost,
 }
 
@@ -84,7 +90,8 @@ impl Sampler {
             interval_ns: interval.as_nanos() as u64,
             next_ns: None,
             groups,
-            series: Vec::new(),
+            known: Known::default(),
+            retired_at: None,
             cost: Cost::default(),
         }
     }
@@ -109,13 +116,16 @@ impl Sampler {
 
     fn read(&mut self, clock: &dyn Fn() -> u64, between: bool) {
         let watch = Stopwatch::start();
-        let Sampler { groups, series, cost, .. } = self;
+        let Sampler { groups, known, cost, .. } = self;
         let mut spared = None;
         for group in groups {
-            let read = group.read(clock(), between, series, |table| {
+            let read = group.read(clock(), between, known, |table| {
+                let round = table.slot(Source::Sampler, &metric::SAMPLER_ROUND);
+                if cost.rounds > 0 {
+                    table.set(round, cost.last_round_ns as f64 / 1e9);
+                }
                 let mut put = |metric, value| table.put(Source::Sampler, metric, value);
                 put(&metric::SAMPLER_CPU_TIME, cost.cpu_ns as f64 / 1e9);
-                put(&metric::SAMPLER_ROUND, cost.last_round_ns as f64 / 1e9);
                 put(&metric::SAMPLER_LATE, cost.late as f64);
             });
             spared = read.map(|more| more + spared.unwrap_or(0)).or(spared);
@@ -152,9 +162,24 @@ impl Sampler {
         self.groups.iter().filter_map(Group::row)
     }
 
-    /// Every series that was read so far; ids count from 1.
+    /// The series that are read, in order of their ids. An id is given once and counts from 1.
     pub fn series(&self) -> &[Series] {
-        &self.series
+        self.known.all()
+    }
+
+    /// Forgets the series of a tier whose process, interface or disk is gone: those that had no
+    /// value since this was last asked. One that comes back is a new series of the same name.
+    pub fn retire(&mut self, tier: Tier) {
+        self.groups[tier as usize].retire(&mut self.known);
+    }
+
+    /// The same for all tiers, once a minute: for whoever keeps no rows that name them.
+    pub fn retire_sometimes(&mut self, now_ns: u64) {
+        let since = *self.retired_at.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since) >= RETIRE_NS {
+            self.retired_at = Some(now_ns);
+            Tier::ALL.into_iter().for_each(|tier| self.retire(tier));
+        }
     }
 
     /// The newest value of every series.
@@ -271,8 +296,19 @@ mod tests {
     }
 
     #[test]
+    fn an_edge_right_after_a_round_is_no_round() {
+        let mut sampler = sampler(1000);
+        sampler.round(&|| 0);
+        sampler.round_between(&|| 600_000);
+        assert_eq!(sampler.rows().count(), 0);
+        assert_eq!(of(&sampler, &metric::CPU_TIME), Some(1.0));
+    }
+
+    #[test]
     fn what_sampling_costs_is_a_series() {
         let mut sampler = sampler(1000);
+        sampler.round(&|| 0);
+        assert_eq!(of(&sampler, &metric::SAMPLER_ROUND), None, "no round has ended yet");
         run(&mut sampler, 3000);
         assert!(of(&sampler, &metric::SAMPLER_CPU_TIME).unwrap() > 0.0);
         assert_eq!(of(&sampler, &metric::SAMPLER_LATE), Some(0.0));

@@ -66,6 +66,10 @@ impl Keeper {
         if writes || self.settings.reads_while_linked {
             self.read(clock, now, active);
         }
+        // Rows of a folder that is gone name the series they were read for.
+        if !writes && self.gone.is_none() {
+            self.sampler.retire_sometimes(now);
+        }
         if writes {
             self.standing = if active { Standing::Sampling } else { Standing::Idle };
             self.keep(clock());
@@ -77,6 +81,9 @@ impl Keeper {
         let interval = self.sampler.interval();
         let looks = if self.settings.scopes.is_some() { interval.min(LOOK) } else { interval };
         let reads = self.store.is_some() || self.settings.reads_while_linked;
+        // One that only reads meanwhile looks as often whether it may write.
+        let looks =
+            if self.store.is_none() { looks.min(Duration::from_nanos(TRY_NS)) } else { looks };
         match self.sampler.next_ns() {
             _ if !reads => now + TRY_NS,
             Some(next) if active => next.min(now + looks.as_nanos() as u64).max(now),
@@ -127,7 +134,13 @@ impl Keeper {
             }
             let said = has_slow.then(|| (sampler.absent(), sampler.told()));
             let changed = said.filter(|said| said != told);
-            store.write(now, changed.is_some(), &|kept| state::json(writer, sampler, kept));
+            let tell = changed.is_some();
+            let written = store.write(now, tell, &|kept| state::json(writer, sampler, kept));
+            if written.contains(&true) {
+                let tiers = Tier::ALL.into_iter().filter(|tier| written[*tier as usize]);
+                tiers.for_each(|tier| sampler.retire(tier));
+                store.forget_series(sampler.series());
+            }
             *told = changed.unwrap_or_else(|| std::mem::take(told));
         });
     }

@@ -1,5 +1,7 @@
 //! Sampling in the background: the thread that ties readers to files.
 
+#[cfg(test)]
+mod churn;
 mod keeper;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,9 @@ use crate::store::folder;
 use crate::store::tests::read_back;
 use crate::table::{Reader, Table};
 use crate::tier::Tier;
-use hodo_format::machine::{Metric, Source, metric};
+use hodo_format::machine::{
+    Metric, Readings, Series, Source, metric, readings_frame, series_frame,
+};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
 
-const SECOND: u64 = 1_000_000_000;
+pub(super) const SECOND: u64 = 1_000_000_000;
 
 /// Shows how often it was read.
 struct Count(u64, &'static Metric);
@@ -29,7 +31,7 @@ fn counting() -> Readers {
     vec![(Tier::Fast, count(&metric::CPU_TIME)), (Tier::Medium, count(&metric::LOAD))]
 }
 
-fn settings(run: &Path, ms: u64) -> Settings {
+pub(super) fn settings(run: &Path, ms: u64) -> Settings {
     Settings {
         run: run.into(),
         interval: Duration::from_millis(ms),
@@ -252,6 +254,7 @@ fn part() {
         "samples" => sample_for_ever(&run),
         "day" => a_day(&run),
         "limited" => under_a_limit(&run),
+        "successor" => take_over(&run),
         other => panic!("no part {other}"),
     }
 }
@@ -413,4 +416,60 @@ fn a_day_of_rounds_fills_neither_disk_nor_memory() {
     let times = fast_values(run.path());
     assert_eq!(*times.last().unwrap(), 86_401 * SECOND, "the newest are kept");
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] == SECOND), "with no gap among them");
+}
+
+/// Takes over a folder; tells the most memory that took, in KiB.
+fn take_over(run: &Path) {
+    let most = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let before = most();
+    let mut keeper = Keeper::new(settings(run, 1000), counting());
+    keeper.step(&|| SECOND, false);
+    assert_eq!(keeper.status().standing, Standing::Sampling);
+    println!("took {}", most() - before);
+}
+
+#[test]
+fn to_take_over_a_long_file_takes_little_memory() {
+    let run = tempfile::tempdir().unwrap();
+    let folder = folder(run.path());
+    std::fs::create_dir_all(&folder).unwrap();
+    let series: Vec<Series> =
+        (1..=200).map(|id| Series::new(id, &Source::Core(id), &metric::CPU_TIME)).collect();
+    let mut bytes = hodo_format::spool::file_header(7, 1).to_vec();
+    series_frame(0, &series, &mut bytes);
+    for block in 0..20u64 {
+        let times: Vec<u64> = (0..512).map(|row| block * 512 + row + 1).collect();
+        let noise = (0..200 * 512u64).map(|n| Some((n.wrapping_mul(0x9e37_79b9) >> 9) as i64));
+        let ids = series.iter().map(|one| one.id).collect();
+        let readings = Readings { series: ids, times, values: noise.collect() };
+        readings_frame(block + 1, &readings, &mut bytes);
+    }
+    std::fs::write(folder.join("samples-000001.hodo"), &bytes).unwrap();
+    let output = play("successor", run.path()).wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let took = text.lines().find_map(|line| line.split("took ").nth(1)).expect("it took over");
+    // Two million values, of 16 bytes each, are 32 MiB.
+    let (took, file) = (took.parse::<u64>().unwrap(), bytes.len() as u64 >> 10);
+    assert!(took < file + (12 << 10), "{took} KiB for a file of {file} KiB");
+}
+
+#[test]
+fn one_that_reads_seldom_takes_over_as_soon_as_others() {
+    let run = tempfile::tempdir().unwrap();
+    let mut first = Keeper::new(settings(run.path(), 1000), counting());
+    first.step(&|| SECOND, false);
+    let settings = Settings { reads_while_linked: true, ..settings(run.path(), 60_000) };
+    let mut second = Keeper::new(settings, counting());
+    let next = second.step(&|| SECOND, false);
+    assert!(matches!(second.status().standing, Standing::Linked(_)));
+    assert_eq!(next, 2 * SECOND);
+    assert_eq!(second.step(&|| next, false), 3 * SECOND);
+    assert_eq!(second.sampler().cost().rounds, 1, "it reads no more often for it");
+    drop(first);
+    second.step(&|| 3 * SECOND, false);
+    assert_eq!(second.status().standing, Standing::Sampling);
 }

@@ -1,10 +1,10 @@
 //! What a sampler that died left in its live file, made a file like any other.
 
 use super::files::Files;
-use super::glance::Contents;
+use super::glance::{Contents, Ends, SeriesKey, key};
 use super::growing::Growing;
 use crate::json;
-use hodo_format::machine::{LIVE_FILE, Readings, Series, readings_frame, state_frame};
+use hodo_format::machine::{LIVE_FILE, Readings, readings_frame, state_frame};
 use hodo_format::spool::anchors_frame;
 use std::collections::HashMap;
 use std::io::Error;
@@ -19,18 +19,15 @@ pub struct Before {
     pub lost_rows: u64,
 }
 
-/// The newest moment of each series that blocks have.
-type Newest = HashMap<(String, String), u64>;
-
 /// Takes over the folder of a sampler that is gone: rows that only its live file has become a file
 /// of their own. At every step of this a kill loses nothing, and the next one finds what is left.
 pub fn take_over(folder: &Path, files: &mut Files) -> Result<Before, Error> {
-    let last = files.newest_sealed().map(Contents::of_file).unwrap_or_default();
+    let last = files.newest_sealed().map(Ends::of_file).unwrap_or_default();
     let told = |key: &str| json::number(&last.state, key).unwrap_or(0);
     let before = Before { removed_blocks: told("removed_blocks"), lost_rows: told("lost_rows") };
     let path = folder.join(LIVE_FILE);
     let live = Contents::of_file(&path);
-    let rows = later_rows(&live, &newest(&last));
+    let rows = later_rows(&live, &last.newest);
     if !rows.is_empty() {
         write(folder, files, &live, &last.state, &rows)?;
     }
@@ -40,25 +37,8 @@ pub fn take_over(folder: &Path, files: &mut Files) -> Result<Before, Error> {
     }
 }
 
-fn key(series: &Series) -> (String, String) {
-    (series.source.clone(), series.metric.clone())
-}
-
-fn newest(contents: &Contents) -> Newest {
-    let keys: HashMap<u32, _> = contents.series.iter().map(|one| (one.id, key(one))).collect();
-    let mut newest = Newest::new();
-    for readings in &contents.readings {
-        let Some(&last) = readings.times.last() else { continue };
-        for key in readings.series.iter().filter_map(|id| keys.get(id)) {
-            let at = newest.entry(key.clone()).or_default();
-            *at = (*at).max(last);
-        }
-    }
-    newest
-}
-
 /// Rows that are later than every block of one of their series: those of a row share its blocks.
-fn later_rows(live: &Contents, newest: &Newest) -> Vec<Readings> {
+fn later_rows(live: &Contents, newest: &HashMap<SeriesKey, u64>) -> Vec<Readings> {
     let keys: HashMap<u32, _> = live.series.iter().map(|one| (one.id, key(one))).collect();
     let known = |readings: &Readings| {
         let ids = readings.series.iter();

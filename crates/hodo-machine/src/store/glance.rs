@@ -2,10 +2,9 @@
 
 use hodo_format::arena::Anchor;
 use hodo_format::machine::{Readings, Series, frame_kind};
-use hodo_format::record::{Attr, Mark, Sink, Span};
-use hodo_format::spool::{
-    self, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameSink, Losses, ThreadInfo,
-};
+use hodo_format::record::Sink;
+use hodo_format::spool::{self, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameSink};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -42,23 +41,12 @@ impl Contents {
     }
 }
 
-impl Sink for Contents {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-}
+impl Sink for Contents {}
 
 impl FrameSink for Contents {
-    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
-        false
-    }
-    fn strings(&mut self, _: u32, _: &[&str]) {}
-    fn thread(&mut self, _: ThreadInfo) {}
     fn anchors(&mut self, anchors: &[Anchor]) {
         self.anchors.extend_from_slice(anchors);
     }
-    fn losses(&mut self, _: Losses) {}
-    fn end(&mut self, _: Losses) {}
     fn machine_state(&mut self, json: &str) {
         self.state = json.into();
     }
@@ -67,6 +55,57 @@ impl FrameSink for Contents {
     }
     fn readings(&mut self, readings: Readings) {
         self.readings.push(readings);
+    }
+}
+
+/// How far the blocks of a file go: of its readings the moments alone are kept, for a file of
+/// megabytes has a hundred in values, and whoever takes over may be a program at work.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// The newest moment of each series.
+    pub newest: HashMap<SeriesKey, u64>,
+    /// Its newest state.
+    pub state: String,
+    keys: HashMap<u32, SeriesKey>,
+}
+
+/// What a series is in every file: its source and its metric.
+pub type SeriesKey = (String, String);
+
+/// The key of a series.
+pub fn key(series: &Series) -> SeriesKey {
+    (series.source.clone(), series.metric.clone())
+}
+
+impl Ends {
+    /// Those of a file; none where it cannot be read.
+    pub fn of_file(path: &Path) -> Ends {
+        let mut ends = Ends::default();
+        if let Ok(bytes) = std::fs::read(path) {
+            // A file that gives nothing has nothing to give.
+            let _ = spool::read(&bytes, &mut ends);
+        }
+        ends
+    }
+}
+
+impl Sink for Ends {}
+
+impl FrameSink for Ends {
+    fn machine_state(&mut self, json: &str) {
+        self.state = json.into();
+    }
+    fn series(&mut self, series: &[Series]) {
+        self.keys.extend(series.iter().map(|one| (one.id, key(one))));
+    }
+    fn readings(&mut self, readings: Readings) {
+        let Some(&last) = readings.times.last() else { return };
+        for key in readings.series.iter().filter_map(|id| self.keys.get(id)) {
+            match self.newest.get_mut(key) {
+                Some(at) => *at = last.max(*at),
+                None => drop(self.newest.insert(key.clone(), last)),
+            }
+        }
     }
 }
 

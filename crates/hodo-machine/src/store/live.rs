@@ -1,7 +1,7 @@
 //! The file of rows that are in no block yet: each is there as soon as it was read.
 
 use super::growing::Growing;
-use super::put_series;
+use super::{after, last_id, put_series};
 use crate::sampler::Row;
 use hodo_format::machine::{LIVE_FILE, Readings, Series, row_frame};
 use hodo_format::spool::{anchors_frame, file_header};
@@ -16,7 +16,8 @@ pub struct Live {
     part: PathBuf,
     writer: u64,
     file: Option<Growing>,
-    series: usize,
+    /// The highest id of a series that it has.
+    told_id: u32,
     sequence: u64,
     frames: Vec<u8>,
 }
@@ -26,7 +27,7 @@ impl Live {
     pub fn new(folder: &Path, writer: u64) -> Live {
         let path = folder.join(LIVE_FILE);
         let part = folder.join(format!("{LIVE_FILE}.part"));
-        Live { path, part, writer, file: None, series: 0, sequence: 0, frames: Vec::new() }
+        Live { path, part, writer, file: None, told_id: 0, sequence: 0, frames: Vec::new() }
     }
 
     /// Whether there is one to append to.
@@ -41,7 +42,7 @@ impl Live {
         rows: impl Iterator<Item = Readings>,
     ) -> Result<(), Error> {
         self.file = None;
-        (self.series, self.sequence) = (0, 0);
+        (self.told_id, self.sequence) = (0, 0);
         self.frames.clear();
         self.frames.extend_from_slice(&file_header(self.writer, 0));
         let anchor = ClockSource::Monotonic.anchor();
@@ -94,8 +95,8 @@ impl Live {
             *sequence += 1;
             *sequence - 1
         };
-        put_series(&mut number, &series[self.series.min(series.len())..], frames);
-        self.series = series.len();
+        put_series(&mut number, after(series, self.told_id), frames);
+        self.told_id = self.told_id.max(last_id(series));
     }
 
     fn number(&mut self) -> u64 {

@@ -5,7 +5,7 @@ use hodo_record::binding::Object;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The lock, held.
@@ -51,6 +51,8 @@ impl Lock {
                 .truncate(false)
                 .read(true)
                 .write(true)
+                // The folder of temporary files is everybody's, and so are links in it.
+                .custom_flags(libc::O_NOFOLLOW)
                 .open(path)?;
             // SAFETY: a plain call on an open file.
             if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
@@ -151,6 +153,16 @@ mod tests {
         assert!(!lock.is_in_place());
         ours(Lock::take(&path, "monitor").unwrap());
         assert!(!lock.is_in_place(), "another file has its name");
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [victim, path] = ["victim", "sampler.lock"].map(|name| folder.path().join(name));
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        assert!(Lock::take(&path, "monitor").is_err());
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     }
 
     #[test]

@@ -79,9 +79,10 @@ pub struct Store {
     files: Files,
     live: Live,
     tiers: [Pending; 4],
+    /// In order of their ids.
     series: Vec<Series>,
-    /// Series that the growing file has.
-    told_series: usize,
+    /// The highest id of a series that the growing file has: it has all below it too.
+    told_id: u32,
     sequence: u64,
     told_at: Option<u64>,
     looked_at: Option<u64>,
@@ -143,7 +144,7 @@ impl Store {
             live: Live::new(folder, writer),
             tiers: Default::default(),
             series: Vec::new(),
-            told_series: 0,
+            told_id: 0,
             sequence: 0,
             told_at: None,
             looked_at: None,
@@ -190,7 +191,7 @@ impl Store {
 
     /// Keeps a row: on disk when this returns `true`, else in memory, to be tried again.
     pub fn keep(&mut self, row: &Row<'_>, series: &[Series]) -> bool {
-        self.series.extend_from_slice(&series[self.series.len().min(series.len())..]);
+        self.series.extend_from_slice(after(series, last_id(&self.series)));
         self.kept.lost_rows += self.tiers[row.tier as usize].add(row);
         without_sigxfsz(|| self.append_live(row))
     }
@@ -199,8 +200,8 @@ impl Store {
         let result = match self.live.is_begun() {
             true => self.live.append(row, &self.series),
             false if row.time_ns < self.retry_at => return false,
-            // It has every row that waits, this one among them.
-            false => self.begin_live(),
+            // It has every row that waits, this one among them: nothing stands in the way any more.
+            false => self.begin_live().inspect(|()| self.kept.trouble.clear()),
         };
         let well = result.is_ok();
         if let Err(error) = result {
@@ -255,14 +256,24 @@ impl Store {
         self.kept.lost_rows += rows;
     }
 
-    /// Writes the blocks that are due. `tell`: the state has changed. `state` makes its JSON.
-    pub fn write(&mut self, now_ns: u64, tell: bool, state: &dyn Fn(&Kept) -> String) {
+    /// Writes the blocks that are due. `tell`: the state has changed. `state` makes its JSON. Says
+    /// of which tiers no row waits any more that did: what of their series is gone can be forgotten.
+    pub fn write(&mut self, now_ns: u64, tell: bool, state: &dyn Fn(&Kept) -> String) -> [bool; 4] {
         let is_cramped = std::mem::take(&mut self.is_cramped);
         let due = self.tiers.each_ref().map(|tier| is_cramped || self.is_due(tier, now_ns));
         let has_nothing = self.told_at.is_none();
+        let mut written = false;
         if now_ns >= self.retry_at && (tell || has_nothing || due.contains(&true)) {
-            self.write_tiers(now_ns, due, tell, state);
+            written = self.write_tiers(now_ns, due, tell, state);
         }
+        due.map(|due| due && written)
+    }
+
+    /// Forgets the series that are not in `live` and that no row names which waits.
+    pub fn forget_series(&mut self, live: &[Series]) {
+        let is_live = |id: u32| live.binary_search_by_key(&id, |one| one.id).is_ok();
+        let Store { series, tiers, .. } = self;
+        series.retain(|one| is_live(one.id) || tiers.iter().any(|tier| tier.names(one.id)));
     }
 
     fn is_due(&self, tier: &Pending, now_ns: u64) -> bool {
@@ -286,11 +297,11 @@ impl Store {
         due: [bool; 4],
         tell: bool,
         state: &dyn Fn(&Kept) -> String,
-    ) {
+    ) -> bool {
         let written = without_sigxfsz(|| self.append_blocks(now_ns, due, tell, state));
         if let Err(error) = written {
             self.refused(now_ns, &error);
-            return;
+            return false;
         }
         self.kept.trouble.clear();
         if due.contains(&true) {
@@ -300,6 +311,7 @@ impl Store {
                 self.refused(now_ns, &error);
             }
         }
+        true
     }
 
     fn append_blocks(
@@ -314,13 +326,13 @@ impl Store {
         let blocks: Vec<Readings> = due.map(|(tier, _)| tier.block()).collect();
         let mut before = self.sequence;
         let mut frames = Vec::new();
-        self.put(tell, self.told_series, state, &blocks, &mut frames);
+        self.put(tell, self.told_id, state, &blocks, &mut frames);
         if self.files.wants_new(frames.len()) {
             self.sequence = before;
             self.begin_file(state)?;
             before = self.sequence;
             frames.clear();
-            self.put(false, self.told_series, state, &blocks, &mut frames);
+            self.put(false, self.told_id, state, &blocks, &mut frames);
         }
         let first_ns = blocks.iter().filter_map(|block| block.times.first().copied()).min();
         let count = blocks.len() as u64;
@@ -331,12 +343,12 @@ impl Store {
             self.begin_file(state)?;
             before = self.sequence;
             frames.clear();
-            self.put(false, self.told_series, state, &blocks, &mut frames);
+            self.put(false, self.told_id, state, &blocks, &mut frames);
             written = self.files.append(&Blocks { frames: &frames, count, first_ns });
         }
         match written {
             Ok(()) => {
-                self.told_series = self.series.len();
+                self.told_id = last_id(&self.series);
                 self.told_at = if tell { Some(now_ns) } else { self.told_at };
             }
             // What was not written leaves no gap in the numbers.
@@ -355,17 +367,17 @@ impl Store {
         self.put(true, 0, state, &[], &mut head);
         let begun = self.files.begin(&head);
         match begun {
-            Ok(()) => self.told_series = self.series.len(),
+            Ok(()) => self.told_id = last_id(&self.series),
             Err(_) => self.sequence = before,
         }
         begun
     }
 
-    /// Anchors and the state, series from the given one on, and blocks.
+    /// Anchors and the state, series behind the given id, and blocks.
     fn put(
         &mut self,
         tell: bool,
-        from: usize,
+        from_id: u32,
         state: &dyn Fn(&Kept) -> String,
         blocks: &[Readings],
         frames: &mut Vec<u8>,
@@ -379,11 +391,21 @@ impl Store {
             anchors_frame(number(), &[ClockSource::Monotonic.anchor()], frames);
             state_frame(number(), &state(kept), frames);
         }
-        put_series(&mut number, &series[from..], frames);
+        put_series(&mut number, after(series, from_id), frames);
         for block in blocks {
             readings_frame(number(), block, frames);
         }
     }
+}
+
+/// The id of the newest series.
+fn last_id(series: &[Series]) -> u32 {
+    series.last().map_or(0, |newest| newest.id)
+}
+
+/// Those behind an id.
+fn after(series: &[Series], id: u32) -> &[Series] {
+    &series[series.partition_point(|one| one.id <= id)..]
 }
 
 /// Appends SERIES frames of all of `series`.

@@ -17,14 +17,22 @@ pub struct Pending {
 impl Pending {
     /// Adds a row; returns how many older ones had to go for it.
     pub fn add(&mut self, row: &Row<'_>) -> u64 {
-        // Series only ever come behind those that are there.
+        let most = (MAX_VALUES / row.ids.len().max(1)).max(1);
+        // While rows wait, series only ever come behind those that are there.
+        let over = match row.ids.starts_with(&self.ids) {
+            true => (self.rows.len() + 1).saturating_sub(most),
+            false => self.rows.len(),
+        };
+        self.rows.drain(..over);
         self.ids.clear();
         self.ids.extend_from_slice(row.ids);
         self.rows.push_back((row.time_ns, row.values.into()));
-        let most = (MAX_VALUES / self.ids.len().max(1)).max(1);
-        let over = self.rows.len().saturating_sub(most);
-        self.rows.drain(..over);
         over as u64
+    }
+
+    /// Whether rows that wait are of the series with this id.
+    pub fn names(&self, id: u32) -> bool {
+        self.ids.contains(&id)
     }
 
     /// How many there are.
@@ -60,6 +68,7 @@ impl Pending {
     /// They are in a block.
     pub fn clear(&mut self) {
         self.rows.clear();
+        self.ids.clear();
     }
 }
 

@@ -57,6 +57,11 @@ pub(crate) fn read_back(folder: &Path) -> BTreeMap<(String, u64), Option<i64>> {
     values
 }
 
+/// How many series a file tells.
+pub(crate) fn series_in(path: &Path) -> usize {
+    Contents::of_file(path).series.len()
+}
+
 fn points(contents: &Contents) -> Vec<((String, u64), Option<i64>)> {
     let mut points = Vec::new();
     for readings in &contents.readings {

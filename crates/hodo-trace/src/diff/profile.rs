@@ -3,8 +3,8 @@
 use super::series::{Instances, NO_STEP, Series, steps};
 use crate::links::Links;
 use crate::select::Selection;
-use crate::tree::children::Children;
-use crate::tree::paths::{Paths, ROOT};
+use crate::tree::children::own_times;
+use crate::tree::paths::Paths;
 use crate::{
     Account, Filter, GpuMissing, GpuState, MachineState, Node, NodeKind, Process, ProcessState,
     Run, tree,
@@ -144,33 +144,21 @@ fn scope_series(run: &Run) -> (AllSeries, AllSeries) {
     let mut own = all.clone();
     for (at, process) in run.processes.iter().enumerate().filter(|(_, p)| p.is_timed()) {
         let steps = steps(process);
-        let mut children = Children::new(run, &links, at);
-        for row in process.spans.closed_rows() {
-            let node = paths.of[at][row as usize] as usize;
+        own_times(run, &links, at, |row, times, scan| {
+            let closed = paths.node(at, row).filter(|_| !scan.is_open(row));
+            let Some(node) = closed.map(|node| node as usize) else { return };
             let (span, step) = (process.span(row), steps[row as usize]);
-            let own_ticks = children.own_time(&process.spans, row);
-            let own_ns = process.clock.duration_ns(own_ticks) as f64;
+            let own_ns = process.clock.duration_ns(times.own) as f64;
             own[node].push(span.start_ns(), step, own_ns);
             all[node].push(span.start_ns(), step, span.duration_ns() as f64);
-        }
+        });
     }
     let named = |instances: Vec<Instances>| {
-        let named =
-            |(node, of_node): (usize, Instances)| (path(&paths, node as u32), of_node.finish());
+        let path = |node| paths.path(node as u32).into_iter().map(str::to_owned).collect();
+        let named = |(node, of_node): (usize, Instances)| (path(node), of_node.finish());
         instances.into_iter().enumerate().skip(1).map(named).collect()
     };
     (named(all), named(own))
-}
-
-fn path(paths: &Paths, node: u32) -> Vec<String> {
-    let mut path = Vec::new();
-    let mut next = node;
-    while next != ROOT {
-        path.push(paths.name(next).to_owned());
-        next = paths.nodes[next as usize].parent;
-    }
-    path.reverse();
-    path
 }
 
 /// The durations of the kernels of every short name.

@@ -8,8 +8,8 @@ use crate::read::{ArenaLook, CATALOG, GPU, Owner, SPOOL, json};
 use crate::{Clock, GpuState, Names, ProcessInfo, ProcessState, Value};
 use hodo_format::arena::{Anchor, Counts, Loss, clock_kind};
 use hodo_format::gpu::{Detail, Work};
-use hodo_format::record::{Attr, Mark, Sink, Span};
-use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
+use hodo_format::record::{Mark, Sink, Span};
+use hodo_format::spool::{FrameSink, Losses};
 use std::path::{Path, PathBuf};
 
 /// Anchors that are kept: the first ones and the newest.
@@ -187,8 +187,6 @@ impl Sink for Heard {
         self.spans.push(*span);
     }
 
-    fn attr(&mut self, _: &Attr<'_>) {}
-
     fn mark(&mut self, mark: &Mark<'_>) {
         let value = Value::from_record(&mark.value);
         self.marks.push(Told { name: mark.name, at: mark.at, value });
@@ -206,8 +204,6 @@ impl FrameSink for Heard {
             self.names.insert(id, text);
         }
     }
-
-    fn thread(&mut self, _: ThreadInfo) {}
 
     fn anchors(&mut self, anchors: &[Anchor]) {
         for anchor in anchors {

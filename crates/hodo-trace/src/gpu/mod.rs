@@ -11,6 +11,7 @@ mod names;
 mod rows;
 mod state;
 mod sums;
+mod words;
 
 pub(crate) use busy::{Cover, Devices, Seeker, Unions};
 pub use by_span::{GpuBySpan, SpanGpu};

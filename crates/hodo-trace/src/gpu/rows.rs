@@ -1,6 +1,6 @@
 //! GPU work as columns: about 40 bytes a kernel.
 
-use crate::spans::Narrow;
+use super::words::Words;
 use hodo_format::gpu::{Detail, Kernel, Work, flag};
 use hodo_format::record::SpanId;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ pub struct WorkRows {
     flags: Vec<u16>,
     start: Vec<u64>,
     /// `end - start`, wrapping: work without an end comes back without one.
-    length: Narrow,
+    length: Words,
     correlation: Vec<u32>,
     span: Vec<SpanId>,
     launched: Vec<u64>,

@@ -5,6 +5,7 @@
 
 mod boot;
 mod document;
+mod ends;
 mod energy;
 mod linked;
 mod live;
@@ -19,6 +20,7 @@ mod throttle;
 mod time;
 mod weights;
 
+pub(crate) use ends::ends;
 pub(crate) use energy::Attribution as EnergyAttribution;
 pub use energy::{
     EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, NodeEnergy, money,

@@ -65,7 +65,8 @@ impl Run {
         for (at, process) in self.processes_on(machine) {
             let Some(axis) = machine.axis(process) else { continue };
             let spans = &process.spans;
-            let of_path = |row: &u32| wanted[paths.of[at][*row as usize] as usize];
+            let of_path =
+                |row: &u32| paths.node(at, *row).is_some_and(|node| wanted[node as usize]);
             let rows = spans.rows().filter(of_path);
             times.extend(rows.map(|row| (axis.at(spans.start(row)), axis.at(spans.end(row)))));
         }
@@ -76,19 +77,8 @@ impl Run {
 /// By node, whether its path is `path` or ends with it.
 fn fitting(paths: &Paths, path: &str) -> Vec<bool> {
     let fits = |node: NodeId| {
-        let whole = full_path(paths, node);
+        let whole = paths.path(node).join("/");
         whole == path || whole.strip_suffix(path).is_some_and(|before| before.ends_with('/'))
     };
     (0..paths.nodes.len() as NodeId).map(|node| node != ROOT && fits(node)).collect()
-}
-
-fn full_path(paths: &Paths, node: NodeId) -> String {
-    let mut names = Vec::new();
-    let mut next = node;
-    while next != ROOT {
-        names.push(paths.name(next));
-        next = paths.nodes[next as usize].parent;
-    }
-    names.reverse();
-    names.join("/")
 }

@@ -21,7 +21,7 @@ impl Machine {
     }
 
     /// All but its readings.
-    pub(crate) fn side(&self) -> SideMachine {
+    pub(crate) fn side(&self, run: &Path) -> SideMachine {
         let series = |one: &MachineSeries| {
             let is_counter = one.kind == Kind::Counter;
             (
@@ -40,7 +40,7 @@ impl Machine {
             offset_ns: self.offset_ns,
             linked: self.linked.clone(),
             state: self.state.as_ref().map(|state| state.value().clone()),
-            damage: SideDamage::of(&self.damage),
+            damage: SideDamage::of(&self.damage, run),
             series: self.series.iter().map(series).collect(),
             rows: self.series.iter().map(|one| one.times.len() as u64).sum(),
         }
@@ -66,7 +66,7 @@ impl Machine {
             series: side.series.into_iter().zip(readings).map(series).collect(),
             linked: side.linked,
             live: false,
-            damage: side.damage.again(),
+            damage: side.damage.again(run),
             boot: Boot { host: side.host, ns: side.booted_ns },
             offset_ns: side.offset_ns,
         }

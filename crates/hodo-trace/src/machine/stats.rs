@@ -72,7 +72,7 @@ impl Machine {
         &self,
         series: &'a MachineSeries,
     ) -> impl Iterator<Item = (i64, Option<f64>)> + 'a {
-        let scale = self.scale(series);
+        let (scale, most) = (self.scale(series), self.most(series));
         let mut before = None;
         series.times.iter().zip(&series.values).enumerate().map(move |(at, (&time, &value))| {
             let there = (!value.is_nan()).then_some(at);
@@ -81,8 +81,19 @@ impl Machine {
                 Kind::Counter => series.rate(before?, at),
             });
             before = there.or(before);
-            (time, shown.map(|value| value * scale))
+            (time, shown.map(|value| value.min(most) * scale))
         })
+    }
+
+    /// The most that a series can be: the kernel counts processor time in ticks, and one that falls
+    /// between two readings close together looks like more processors than there are.
+    fn most(&self, series: &MachineSeries) -> f64 {
+        let processors = match series.source {
+            Source::Core(_) => Some(1.0),
+            Source::Host | Source::Processes => self.cores(),
+            _ => None,
+        };
+        processors.filter(|_| is_processor_time(series)).unwrap_or(f64::INFINITY)
     }
 }
 
@@ -104,7 +115,7 @@ impl<'a> Measures<'a> {
     /// What a series was; none when nothing of it was captured in this time.
     pub fn of(&self, series: &MachineSeries) -> Option<SeriesStats> {
         let weights = self.weights_of(series);
-        let mut sum = Sum::default();
+        let mut sum = Sum { most: self.machine.most(series), ..Sum::default() };
         let mut before = None;
         for at in series.present() {
             if let Some(from) = before {
@@ -114,6 +125,7 @@ impl<'a> Measures<'a> {
                 sum.readings += 1;
                 if series.kind == Kind::Gauge {
                     sum.see(series.values[at]);
+                    sum.newest = Some(series.values[at]);
                     sum.plain += series.values[at];
                 }
             }
@@ -145,6 +157,10 @@ struct Sum {
     /// The readings, added up.
     plain: f64,
     seen: Option<(f64, f64, f64)>,
+    /// The last reading of a gauge in this time.
+    newest: Option<f64>,
+    /// More than this cannot be.
+    most: f64,
 }
 
 impl Sum {
@@ -170,6 +186,7 @@ impl Sum {
     }
 
     fn see(&mut self, value: f64) {
+        let value = value.min(self.most);
         let (min, max, _) = self.seen.unwrap_or((value, value, value));
         self.seen = Some((min.min(value), max.max(value), value));
     }
@@ -185,7 +202,7 @@ impl Sum {
             mean: mean.clamp(min, max) * scale,
             min: min * scale,
             max: max * scale,
-            last: last * scale,
+            last: self.newest.unwrap_or(last) * scale,
             covered: if whole_ns == 0 { 0.0 } else { (self.ns / whole_ns as f64).min(1.0) },
             readings: self.readings,
         })

@@ -2,7 +2,7 @@
 
 use super::rows::Tables;
 use super::side::Side;
-use super::values::{NO_TEXT, Values};
+use super::values::{NO_TEXT, SEED, Same, Values, mix, mix_text};
 use super::{GROUP_ROWS, Table};
 use crate::Run;
 use std::collections::BTreeMap;
@@ -49,13 +49,6 @@ impl Fingerprint {
     }
 }
 
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn mix(hash: u64, word: u64) -> u64 {
-    let mixed = (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    mixed ^ mixed >> 32
-}
-
 fn mix_values(hash: u64, values: &Values) -> u64 {
     let there = |there: &Option<Vec<bool>>, row: usize| match there {
         Some(there) => u64::from(there[row]),
@@ -79,13 +72,13 @@ fn mix_values(hash: u64, values: &Values) -> u64 {
             };
             codes.iter().fold(hash, |hash, code| mix(hash, word(code)))
         }
+        Values::Same(same, rows) => {
+            let word = match same {
+                Same::None => 0,
+                Same::Whole(value) => *value as u64,
+                Same::Text(text) => mix_text(text),
+            };
+            mix(mix(hash, word), *rows as u64)
+        }
     }
-}
-
-fn mix_text(text: &str) -> u64 {
-    let (words, rest) = text.as_bytes().as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let hash = words.iter().fold(SEED, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    mix(mix(hash, u64::from_le_bytes(last)), text.len() as u64) | 1
 }

@@ -9,6 +9,7 @@ pub(crate) mod read;
 mod rows;
 mod schema;
 mod side;
+mod span_bits;
 mod values;
 mod work;
 
@@ -23,11 +24,12 @@ pub const HIDDEN: &str = "pack";
 pub const FOLDERS: [&str; 2] = [TABLES, HIDDEN];
 
 pub use fingerprint::Fingerprint;
+pub use read::check;
 pub use rows::{Rows, Tables, Whose};
 pub use schema::{Coding, Field, GROUP_ROWS, Kind, SCHEMA, SCHEMA_KEY, TABLE_KEY, Table};
-pub use side::Side;
+pub use side::{Side, SideFile};
 pub(crate) use side::{SideDamage, SideMachine};
-pub use values::{NO_TEXT, Values};
+pub use values::{NO_TEXT, Quick, Same, Values};
 
 /// The name of the file with the rows of a process or machine; of the whole run where it is empty.
 pub fn file_name(whose: Whose<'_>) -> String {
@@ -35,4 +37,9 @@ pub fn file_name(whose: Whose<'_>) -> String {
         "" => "000.parquet".to_owned(),
         whose => format!("{whose}-000.parquet"),
     }
+}
+
+/// Whether the run in `folder` is packed.
+pub fn is_packed(folder: &std::path::Path) -> bool {
+    folder.join(HIDDEN).join(SIDE_FILE).is_file()
 }

@@ -29,7 +29,8 @@ pub enum Kind {
 pub enum Coding {
     /// As the difference to the value before, in as few bits as that takes.
     Delta,
-    /// Every distinct value once, and a number for each row.
+    /// Every distinct value once, and a number for each row; where too many differ, whole numbers
+    /// as [`Coding::Delta`] and texts as they are.
     Codes,
     /// As it is.
     Plain,
@@ -188,12 +189,12 @@ const SPANS: &[Field] = &[
     code("depth"),
     code("index").or_none(),
     whole("start_ns").or_none(),
-    plain("duration_ns").or_none(),
-    plain("self_ns").or_none(),
-    plain("cpu_ns").or_none(),
+    code("duration_ns").or_none(),
+    code("self_ns").or_none(),
+    code("cpu_ns").or_none(),
     text("cpu_not_captured").or_none(),
-    plain("overhead_ns").or_none(),
-    plain("gpu_busy_ns").or_none(),
+    code("overhead_ns").or_none(),
+    code("gpu_busy_ns").or_none(),
     code("kernels").or_none(),
     text("state"),
     text("kind").or_none(),
@@ -238,7 +239,7 @@ const KERNELS: &[Field] = &[
     text("name"),
     text("short_name"),
     whole("start_ns").or_none(),
-    plain("duration_ns").or_none(),
+    code("duration_ns").or_none(),
     whole("launched_ns").or_none(),
     whole("correlation"),
     whole("scope").or_none(),
@@ -268,7 +269,7 @@ const COPIES: &[Field] = &[
     text("kind"),
     text("name").or_none(),
     whole("start_ns").or_none(),
-    plain("duration_ns").or_none(),
+    code("duration_ns").or_none(),
     code("bytes").or_none(),
     whole("launched_ns").or_none(),
     whole("correlation"),
@@ -323,8 +324,13 @@ const HEALTH: &[Field] = &[
     code("records"),
 ];
 
-const SPAN_TICKS: &[Field] =
-    &[code("flags"), code("start"), code("duration"), code("cpu"), code("overhead")];
+const SPAN_TICKS: &[Field] = &[
+    code("bits"),
+    code("start").or_none(),
+    code("duration").or_none(),
+    code("cpu").or_none(),
+    code("overhead").or_none(),
+];
 
 const MARK_TICKS: &[Field] = &[code("name"), code("at"), code("sort"), plain("word"), code("own")];
 
@@ -336,7 +342,7 @@ const WORK: &[Field] = &[
     code("context"),
     code("stream"),
     whole("start"),
-    plain("length"),
+    code("length"),
     whole("correlation"),
     whole("span"),
     whole("launched"),

@@ -6,13 +6,13 @@
 use crate::gpu::GpuState;
 use crate::read::Brief;
 use crate::{
-    Account, Clock, Damage, Machine, Names, Place, Process, ProcessInfo, ProcessState, Run, Thread,
+    Account, Clock, Damage, Names, Place, Process, ProcessInfo, ProcessState, Run, Thread,
 };
 use hodo_format::arena::{Anchor, Counts, Loss};
 use hodo_format::gpu::{Live, Sample};
 use hodo_format::record::SpanId;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The side file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,6 +23,19 @@ pub struct Side {
     pub hodo: String,
     pub(crate) processes: Vec<SideProcess>,
     pub(crate) machines: Vec<SideMachine>,
+    /// The files beside it.
+    pub files: Vec<SideFile>,
+}
+
+/// A file as it was written.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SideFile {
+    /// Where it lies in the run's folder.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Its CRC-32C.
+    pub crc32c: u32,
 }
 
 /// A process without the rows of its tables.
@@ -118,13 +131,14 @@ pub(crate) struct SideMachine {
 }
 
 impl Side {
-    /// The side file of `run`.
+    /// The side file of `run`, whose files are yet to be written.
     pub fn of(run: &Run) -> Side {
         Side {
             schema: super::SCHEMA,
             hodo: env!("CARGO_PKG_VERSION").to_owned(),
-            processes: run.processes.iter().map(SideProcess::of).collect(),
-            machines: run.machines.iter().map(Machine::side).collect(),
+            processes: run.processes.iter().map(|p| SideProcess::of(p, &run.folder)).collect(),
+            machines: run.machines.iter().map(|machine| machine.side(&run.folder)).collect(),
+            files: Vec::new(),
         }
     }
 
@@ -148,7 +162,7 @@ impl Side {
 }
 
 impl SideProcess {
-    fn of(process: &Process) -> SideProcess {
+    fn of(process: &Process, run: &Path) -> SideProcess {
         let folder = process.folder.file_name().unwrap_or_default();
         let open = process.spans.rows().rev().take_while(|&row| process.spans.is_slot(row));
         SideProcess {
@@ -163,7 +177,7 @@ impl SideProcess {
             lost_names: lost_names(process),
             threads: process.threads.iter().map(SideThread::of).collect(),
             account: SideAccount::of(&process.account),
-            damage: SideDamage::of(&process.damage),
+            damage: SideDamage::of(&process.damage, run),
             rows: SideRows {
                 spans: process.spans.len() as u64,
                 marks: process.marks.len() as u64,
@@ -305,15 +319,17 @@ impl SideAccount {
 }
 
 impl SideDamage {
-    pub(crate) fn of(damage: &Damage) -> SideDamage {
-        let place = |p: &Place| (p.file.clone(), p.offset, p.why.clone());
+    /// Files of the run are named inside it: they are shown where it is.
+    pub(crate) fn of(damage: &Damage, run: &Path) -> SideDamage {
+        let file = |file: &PathBuf| file.strip_prefix(run).unwrap_or(file).to_owned();
+        let place = |p: &Place| (file(&p.file), p.offset, p.why.clone());
         let places = damage.places.iter().map(place).collect();
         SideDamage { bytes: damage.bytes, frames: damage.frames, places }
     }
 
-    pub(crate) fn again(&self) -> Damage {
+    pub(crate) fn again(&self, run: &Path) -> Damage {
         let place = |(file, offset, why): &(PathBuf, u64, String)| Place {
-            file: file.clone(),
+            file: run.join(file),
             offset: *offset,
             why: why.clone(),
         };

@@ -1,7 +1,7 @@
 //! Some rows of one column, whatever it is stored in.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Stands for no text among codes.
 pub const NO_TEXT: u32 = u32::MAX;
@@ -15,6 +15,19 @@ pub enum Values {
     Number(Vec<f64>, Option<Vec<bool>>),
     /// Texts: a place in the list for every row, [`NO_TEXT`] where there is none.
     Text(Vec<u32>, Vec<String>),
+    /// The same in every one of so many rows.
+    Same(Same, usize),
+}
+
+/// What is the same in every row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Same {
+    /// No value.
+    None,
+    /// A whole number.
+    Whole(i64),
+    /// A text.
+    Text(String),
 }
 
 impl Values {
@@ -24,6 +37,7 @@ impl Values {
             Values::Whole(values, _) => values.len(),
             Values::Number(values, _) => values.len(),
             Values::Text(codes, _) => codes.len(),
+            Values::Same(_, rows) => *rows,
         }
     }
 
@@ -38,8 +52,9 @@ impl Values {
 
     /// Whole numbers of which some are missing.
     pub(crate) fn wholes(values: impl Iterator<Item = Option<i64>>) -> Values {
-        let (values, there) = values.map(|v| (v.unwrap_or(0), v.is_some())).unzip();
-        Values::Whole(values, Some(there))
+        let (values, there): (Vec<i64>, Vec<bool>) =
+            values.map(|v| (v.unwrap_or(0), v.is_some())).unzip();
+        Values::Whole(values, Some(there).filter(|there| there.contains(&false)))
     }
 
     pub(crate) fn numbers(values: impl Iterator<Item = Option<f64>>) -> Values {
@@ -49,18 +64,12 @@ impl Values {
 
     /// One text, or none, for every row.
     pub(crate) fn same_text(text: Option<&str>, rows: usize) -> Values {
-        match text {
-            Some(text) => Values::Text(vec![0; rows], vec![text.to_owned()]),
-            None => Values::Text(vec![NO_TEXT; rows], Vec::new()),
-        }
+        Values::Same(text.map_or(Same::None, |text| Same::Text(text.to_owned())), rows)
     }
 
     /// One number, or none, for every row.
     pub(crate) fn same_whole(value: Option<i64>, rows: usize) -> Values {
-        match value {
-            Some(value) => Values::Whole(vec![value; rows], None),
-            None => Values::Whole(vec![0; rows], Some(vec![false; rows])),
-        }
+        Values::Same(value.map_or(Same::None, Same::Whole), rows)
     }
 
     /// Texts that are made once for each key.
@@ -87,23 +96,64 @@ impl Values {
     }
 }
 
-/// Texts, each kept once.
+/// Texts, each kept once, but for a few that look alike.
 #[derive(Default)]
 struct Texts {
     texts: Vec<String>,
-    places: HashMap<String, u32>,
+    places: HashMap<u64, u32, Quick>,
 }
 
 impl Texts {
     fn place(&mut self, text: &str) -> u32 {
-        if let Some(&place) = self.places.get(text) {
+        let next = self.texts.len() as u32;
+        let place = *self.places.entry(mix_text(text)).or_insert(next);
+        if place < next && self.texts[place as usize] == text {
             return place;
         }
-        let place = self.texts.len() as u32;
         self.texts.push(text.to_owned());
-        self.places.insert(text.to_owned(), place);
-        place
+        next
     }
+}
+
+/// Hashes of which every bit depends on every bit of the key already.
+pub type Quick = BuildHasherDefault<Mixed>;
+
+/// See [`Quick`].
+#[derive(Default)]
+pub struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0, word);
+    }
+
+    fn write_i64(&mut self, word: i64) {
+        self.write_u64(word as u64);
+    }
+}
+
+pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline]
+pub(super) fn mix(hash: u64, word: u64) -> u64 {
+    let mixed = (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ mixed >> 32
+}
+
+pub(super) fn mix_text(text: &str) -> u64 {
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let hash = words.iter().fold(SEED, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    mix(mix(hash, u64::from_le_bytes(last)), text.len() as u64) | 1
 }
 
 /// What texts are made by.
@@ -171,7 +221,7 @@ mod tests {
     #[test]
     fn equal_texts_of_different_keys_are_kept_once() {
         let keys = [Some(3u32), None, Some(70_000_000), Some(3), Some(9)];
-        let text = |key: u32| (key != 9).then(|| if key == 3 { "a" } else { "b" });
+        let text = |key: u32| (key != 9).then_some(if key == 3 { "a" } else { "b" });
         let expected = Values::Text(vec![0, NO_TEXT, 1, 0, NO_TEXT], vec!["a".into(), "b".into()]);
         assert_eq!(Values::by_key(keys.into_iter(), text), expected);
         let alike = Values::by_key([Some(1u32), Some(2)].into_iter(), |_| Some("x"));

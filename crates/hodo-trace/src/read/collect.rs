@@ -185,11 +185,7 @@ fn possible_thread(mut thread: ThreadInfo) -> ThreadInfo {
 /// Decodes a record only to find the next.
 struct Nothing;
 
-impl Sink for Nothing {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-}
+impl Sink for Nothing {}
 
 impl Sink for Collector {
     #[inline]

@@ -96,6 +96,11 @@ impl SpoolReader {
         self.buffer.len() as u64
     }
 
+    /// Gives back the room of the last file, which the rows that are made of it now need more.
+    pub(super) fn free_buffer(&mut self) {
+        self.buffer = Vec::new();
+    }
+
     fn add(&mut self, path: &Path, summary: &FileSummary) {
         self.process = self.process.or(summary.header.map(|header| header.process));
         for &(low, high) in &summary.sequences {

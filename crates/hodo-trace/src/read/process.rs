@@ -94,7 +94,6 @@ fn read_spool(
         files.forgive_torn_end();
     }
     let paths = files::spool_files(folder);
-    collector.spans.reserve(expected_spans(collector, &paths));
     for path in &paths {
         let bytes = files.read(path, collector);
         progress.add(bytes);
@@ -131,13 +130,6 @@ fn read_gpu(
     files.add_damage(reader, frames);
 }
 
-/// Scopes to make room for at once. A claim that the files cannot bear out is not believed.
-fn expected_spans(collector: &Collector, paths: &[PathBuf]) -> usize {
-    let bytes: u64 = paths.iter().filter_map(|p| Some(p.metadata().ok()?.len())).sum();
-    let claimed = collector.losses.map_or(0, |losses| losses.stored.spans);
-    claimed.min(bytes) as usize
-}
-
 /// Reads what only the rings hold, after the spool: see [`super::live`] for the order.
 fn read_rings(arena: &mut ArenaRead, collector: &mut Collector) -> Counts {
     arena.snapshot.fill(collector);
@@ -167,7 +159,8 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let process = parts.process_id();
     let known = parts.known(state);
     let in_nanoseconds = parts.counts_nanoseconds();
-    let Parts { folder, info, mut collector, files, .. } = parts;
+    let Parts { folder, info, mut collector, mut files, .. } = parts;
+    files.free_buffer();
     collector.name_threads();
     let (account, mut threads) = account::account(&collector, &known);
     threads::forget_inherited_names(&mut threads, &info);

@@ -6,7 +6,7 @@ use hodo_format::arena::read::{
     ArenaDamage, ArenaError, ArenaView, OpenScope, Parts, Source, Thread, open_parts,
 };
 use hodo_format::arena::{Counts, Loss};
-use hodo_format::record::{Attr, Mark, Sink, Span, decode_one};
+use hodo_format::record::{Mark, Sink, Span, decode_one};
 use hodo_format::spool::ThreadInfo;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -168,8 +168,6 @@ impl Sink for Latest {
     fn span(&mut self, span: &Span) {
         self.0 = self.0.max(span.end);
     }
-
-    fn attr(&mut self, _: &Attr<'_>) {}
 
     fn mark(&mut self, mark: &Mark<'_>) {
         self.0 = self.0.max(mark.at);

@@ -1,13 +1,17 @@
 //! The scopes of a process as columns.
 
 mod build;
+mod ids;
 mod narrow;
+mod scan;
 
 use crate::index::{Index, NO_ROW};
 use hodo_format::record::{SpanId, flag};
 
 pub(crate) use build::SpansBuilder;
-pub(crate) use narrow::Narrow;
+use ids::Ids;
+pub(crate) use narrow::{Narrow, NarrowBuilder};
+pub(crate) use scan::SpanScan;
 
 /// A span's place in [`Spans`].
 pub type Row = u32;
@@ -15,21 +19,25 @@ pub type Row = u32;
 /// Every scope of a process, as columns; open ones are rows too. Times are ticks.
 #[derive(Debug, Default)]
 pub struct Spans {
-    flags: Vec<u16>,
-    name: Vec<u32>,
-    id: Vec<SpanId>,
-    /// Row of the parent, [`NO_ROW`] for an outermost scope or one whose parent is lost.
-    up: Vec<Row>,
+    flags: Narrow,
+    name: Narrow,
+    id: Ids,
+    /// How far the parent's row is; see [`build::up`].
+    up: Narrow,
     /// Parents that are not there, in order of row.
     lost_parents: Vec<(Row, SpanId)>,
     /// Every link leads to a later row.
     upward: bool,
     index_of: Index,
-    start: Vec<u64>,
+    end: Narrow,
     duration: Narrow,
     cpu: Narrow,
     index: Narrow,
     overhead: Narrow,
+    /// A bit a row: an attribute says that it failed. Empty where none does.
+    failed: Vec<u64>,
+    /// The flags that any row has, but for that.
+    flags_seen: u16,
     /// Rows from here on come from slots, not from records.
     first_open: usize,
 }
@@ -79,6 +87,17 @@ impl CpuMissing {
     }
 }
 
+#[inline]
+fn cpu_by(is_open: bool, flags: u16, ticks: u64) -> Cpu {
+    match flags & flag::CPU_MASK {
+        _ if is_open => Cpu::Missing(CpuMissing::Open),
+        flag::CPU_SUSPENDED => Cpu::Missing(CpuMissing::Suspended),
+        flag::CPU_OTHER_THREAD => Cpu::Missing(CpuMissing::OtherThread),
+        flag::CPU_OFF => Cpu::Missing(CpuMissing::Off),
+        _ => Cpu::Captured(ticks),
+    }
+}
+
 impl Spans {
     /// Number of scopes, open ones included.
     pub fn len(&self) -> usize {
@@ -87,22 +106,30 @@ impl Spans {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.id.is_empty()
+        self.len() == 0
     }
 
     /// [`flag`] bits.
+    #[inline]
     pub fn flags(&self, row: Row) -> u16 {
-        self.flags[row as usize]
+        self.with_failed(row, self.flags.get(row))
+    }
+
+    /// The flags of a row, with what attributes say.
+    #[inline]
+    fn with_failed(&self, row: Row, flags: u64) -> u16 {
+        let failed = self.failed.get(row as usize / 64).map_or(0, |bits| bits >> (row % 64) & 1);
+        flags as u16 | flag::FAILED * failed as u16
     }
 
     /// String id of the name.
     pub fn name(&self, row: Row) -> u32 {
-        self.name[row as usize]
+        self.name.get(row) as u32
     }
 
     /// The scope's id.
     pub fn id(&self, row: Row) -> SpanId {
-        self.id[row as usize]
+        self.id.get(row)
     }
 
     /// Id of the scope it was opened in; that scope's row may be missing.
@@ -121,12 +148,12 @@ impl Spans {
 
     /// Ticks when it opened.
     pub fn start(&self, row: Row) -> u64 {
-        self.start[row as usize]
+        self.end.get(row) - self.duration.get(row)
     }
 
     /// Ticks when it closed; for an open scope the last moment known.
     pub fn end(&self, row: Row) -> u64 {
-        self.start(row) + self.duration(row)
+        self.end.get(row)
     }
 
     /// Ticks it was open.
@@ -136,15 +163,7 @@ impl Spans {
 
     /// CPU ticks spent in it.
     pub fn cpu(&self, row: Row) -> Cpu {
-        if self.is_open(row) {
-            return Cpu::Missing(CpuMissing::Open);
-        }
-        match self.flags(row) & flag::CPU_MASK {
-            flag::CPU_SUSPENDED => Cpu::Missing(CpuMissing::Suspended),
-            flag::CPU_OTHER_THREAD => Cpu::Missing(CpuMissing::OtherThread),
-            flag::CPU_OFF => Cpu::Missing(CpuMissing::Off),
-            _ => Cpu::Captured(self.cpu.get(row)),
-        }
+        cpu_by(self.is_open(row), self.flags(row), self.cpu.get(row))
     }
 
     /// The user's index.
@@ -159,7 +178,12 @@ impl Spans {
 
     /// Whether it was still open when recording ended, or is.
     pub fn is_open(&self, row: Row) -> bool {
-        row as usize >= self.first_open || self.flags(row) & flag::LEFT_OPEN != 0
+        self.is_open_by(row, self.flags(row))
+    }
+
+    #[inline]
+    pub(crate) fn is_open_by(&self, row: Row, flags: u16) -> bool {
+        row as usize >= self.first_open || flags & flag::LEFT_OPEN != 0
     }
 
     /// Whether it was left by a panic or an exception: its flag says so, or an attribute `error`.
@@ -169,7 +193,7 @@ impl Spans {
 
     /// Number of the thread that opened it.
     pub fn thread(&self, row: Row) -> u32 {
-        self.id(row).thread()
+        self.id.thread(row)
     }
 
     /// Every row.
@@ -182,9 +206,15 @@ impl Spans {
         Some(self.index_of.row(id)).filter(|&row| row != NO_ROW)
     }
 
+    /// The scopes of a thread in the order it opened them. Of scopes with one id, which only damage
+    /// makes, it is the first that is found.
+    pub fn rows_of_thread(&self, thread: u32) -> impl Iterator<Item = Row> {
+        self.index_of.rows(thread)
+    }
+
     /// The row of the scope it was opened in, if that was read.
     pub fn parent_row(&self, row: Row) -> Option<Row> {
-        Some(self.up[row as usize]).filter(|&up| up != NO_ROW)
+        Some(build::up(row, self.up.get(row))).filter(|&up| up != NO_ROW)
     }
 
     /// Whether it comes from a slot, not from a record.
@@ -195,19 +225,57 @@ impl Spans {
     /// Marks a scope as failed: it has an attribute that says so.
     pub(crate) fn fail(&mut self, id: SpanId) {
         if let Some(row) = self.row_of(id) {
-            self.flags[row as usize] |= flag::FAILED;
+            self.failed.resize(self.len().div_ceil(64), 0);
+            self.failed[row as usize / 64] |= 1 << (row % 64);
         }
     }
 
     /// Rows of scopes that closed.
     pub(crate) fn closed_rows(&self) -> impl Iterator<Item = Row> {
-        (0..self.first_open as Row).filter(|&row| !self.is_open(row))
+        let some_open = self.flags_seen & flag::LEFT_OPEN != 0;
+        let mut scan = some_open.then(|| self.scan());
+        let is_closed = move |row: &Row| scan.as_mut().is_none_or(|scan| !scan.is_open(*row));
+        (0..self.first_open as Row).filter(is_closed)
+    }
+
+    /// Rows of scopes that are open, or were left so.
+    pub(crate) fn open_rows(&self) -> impl Iterator<Item = Row> {
+        let some_left_open = self.flags_seen & flag::LEFT_OPEN != 0;
+        let first = if some_left_open { 0 } else { self.first_open as Row };
+        let mut scan = self.scan();
+        (first..self.len() as Row).filter(move |&row| scan.is_open(row))
+    }
+
+    /// Rows of scopes that failed.
+    pub(crate) fn failed_rows(&self) -> impl Iterator<Item = Row> {
+        let some_failed = self.flags_seen & flag::FAILED != 0 || !self.failed.is_empty();
+        let end = if some_failed { self.len() as Row } else { 0 };
+        let mut scan = self.scan();
+        (0..end).filter(move |&row| scan.flags(row) & flag::FAILED != 0)
+    }
+
+    /// The names of rows that follow each other.
+    pub(crate) fn scan_names(&self) -> impl FnMut(Row) -> u32 {
+        let mut names = self.name.scan();
+        move |row| names.get(row) as u32
+    }
+
+    /// Reads rows one after another.
+    pub(crate) fn scan(&self) -> SpanScan<'_> {
+        SpanScan::new(self)
+    }
+
+    /// Whether every scope comes before the one around it.
+    pub(crate) fn is_upward(&self) -> bool {
+        self.upward
     }
 
     /// Calls `visit` with every row and its parent's, each parent before its children.
     pub(crate) fn parents_first(&self, mut visit: impl FnMut(Row, Option<Row>)) {
         if self.upward {
-            self.rows().rev().for_each(|row| visit(row, self.parent_row(row)));
+            let mut up = self.up.scan();
+            let mut above = |row| Some(build::up(row, up.get(row))).filter(|&up| up != NO_ROW);
+            self.rows().rev().for_each(|row| visit(row, above(row)));
             return;
         }
         let mut seen = vec![false; self.len()];

@@ -44,7 +44,7 @@ impl<'a> Chains<'a> {
         {
             return chain;
         }
-        let node = self.paths.of[place.0][place.1 as usize] as usize;
+        let node = self.paths.node(place.0, place.1).map_or(usize::MAX, |node| node as usize);
         let known = self.of_node.get(node).copied().filter(|&chain| chain != NO_ROW);
         let chain = known.unwrap_or_else(|| self.walk(place));
         if let Some(of_node) = self.of_node.get_mut(node) {

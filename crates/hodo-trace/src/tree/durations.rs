@@ -8,57 +8,77 @@ use crate::select::Selection;
 
 /// The durations of closed scopes in nanoseconds, those of one node side by side.
 pub(super) struct ByNode {
-    all: Vec<u64>,
-    ends: Vec<usize>,
+    /// Of nodes whose scopes were all short enough.
+    short: Vec<u32>,
+    /// Of all others.
+    long: Vec<u64>,
+    nodes: Vec<OfNode>,
+}
+
+/// Where the durations of a node are.
+struct OfNode {
+    is_short: bool,
+    from: usize,
+    to: usize,
 }
 
 impl ByNode {
     /// A counting sort: the sums say how many each node has.
     pub(super) fn new(run: &Run, paths: &Paths, kept: &[Selection], sums: &[Sum]) -> ByNode {
-        let mut next = Vec::with_capacity(sums.len());
-        let mut total = 0;
-        for sum in sums {
-            next.push(total);
-            total += sum.closed as usize;
-        }
-        let mut all = vec![0; total];
+        let mut lens = [0; 2];
+        let of_node = |sum: &Sum| {
+            let is_short = sum.longest <= u32::MAX.into();
+            let len = &mut lens[usize::from(is_short)];
+            let from = *len;
+            *len += sum.closed as usize;
+            OfNode { is_short, from, to: from }
+        };
+        let nodes = sums.iter().map(of_node).collect();
+        let mut by_node = ByNode { short: vec![0; lens[1]], long: vec![0; lens[0]], nodes };
         for (at, process) in run.processes.iter().enumerate() {
             if matches!(kept[at], Selection::None) || !process.is_timed() {
                 continue;
             }
-            let nodes = &paths.of[at];
+            let mut scan = process.spans.scan();
             for row in process.spans.closed_rows().filter(|&row| kept[at].keeps(row)) {
-                let place = &mut next[nodes[row as usize] as usize];
-                all[*place] = process.clock.duration_ns(process.spans.duration(row));
-                *place += 1;
+                if let Some(node) = paths.node(at, row) {
+                    by_node.put(node, process.clock.duration_ns(scan.duration(row)));
+                }
             }
         }
-        ByNode { all, ends: next }
+        by_node
     }
 
-    pub(super) fn of(&mut self, node: NodeId) -> &mut [u64] {
-        let at = node as usize;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &mut self.all[start..self.ends[at]]
+    #[inline]
+    fn put(&mut self, node: NodeId, ns: u64) {
+        let of = &mut self.nodes[node as usize];
+        match of.is_short {
+            true => self.short[of.to] = ns as u32,
+            false => self.long[of.to] = ns,
+        }
+        of.to += 1;
+    }
+
+    fn values(&self, node: NodeId) -> Vec<u64> {
+        let OfNode { is_short, from, to } = self.nodes[node as usize];
+        match is_short {
+            true => self.short[from..to].iter().copied().map(u64::from).collect(),
+            false => self.long[from..to].to_vec(),
+        }
     }
 
     /// Statistics of a node's closed scopes.
     pub(super) fn statistics(&mut self, node: NodeId) -> Option<Durations> {
-        let mut quantiles = Quantiles::new(self.of(node))?;
-        Some(Durations {
-            // From the top down: each search is done in what the one before left below it.
-            p99_ns: quantiles.at(0.99),
-            p95_ns: quantiles.at(0.95),
-            p50_ns: quantiles.at(0.5),
-            min_ns: quantiles.min,
-            mean_ns: quantiles.mean.round() as u64,
-            max_ns: quantiles.max,
-        })
+        let OfNode { is_short, from, to } = self.nodes[node as usize];
+        match is_short {
+            true => statistics(&mut self.short[from..to]),
+            false => statistics(&mut self.long[from..to]),
+        }
     }
 
     /// Statistics of a benchmark loop over the iterations in `nodes`.
-    pub(super) fn bench(&mut self, nodes: &[NodeId], warmup: u64) -> Option<Bench> {
-        let mut values: Vec<u64> = nodes.iter().flat_map(|&n| self.of(n).to_vec()).collect();
+    pub(super) fn bench(&self, nodes: &[NodeId], warmup: u64) -> Option<Bench> {
+        let mut values: Vec<u64> = nodes.iter().flat_map(|&n| self.values(n)).collect();
         let ci95_ns = confidence(&values);
         let mut quantiles = Quantiles::new(&mut values)?;
         Some(Bench {
@@ -73,6 +93,24 @@ impl ByNode {
     }
 }
 
+fn statistics<T: Duration>(values: &mut [T]) -> Option<Durations> {
+    let mut quantiles = Quantiles::new(values)?;
+    Some(Durations {
+        // From the top down: each search is done in what the one before left below it.
+        p99_ns: quantiles.at(0.99),
+        p95_ns: quantiles.at(0.95),
+        p50_ns: quantiles.at(0.5),
+        min_ns: quantiles.min,
+        mean_ns: quantiles.mean.round() as u64,
+        max_ns: quantiles.max,
+    })
+}
+
+/// A duration in one width or the other.
+trait Duration: Copy + Ord + Into<u64> {}
+impl Duration for u32 {}
+impl Duration for u64 {}
+
 /// Mean and two quantiles, the higher first; none when there are no values.
 pub(crate) fn quantiles(values: &mut [u64], [high, low]: [f64; 2]) -> Option<[u64; 3]> {
     let mut quantiles = Quantiles::new(values)?;
@@ -80,8 +118,8 @@ pub(crate) fn quantiles(values: &mut [u64], [high, low]: [f64; 2]) -> Option<[u6
 }
 
 /// Quantiles of a set, asked for from the highest to the lowest.
-struct Quantiles<'a> {
-    values: &'a mut [u64],
+struct Quantiles<'a, T> {
+    values: &'a mut [T],
     /// Every value from here on is at least as large as all before it.
     sorted_from: usize,
     len: usize,
@@ -90,10 +128,10 @@ struct Quantiles<'a> {
     mean: f64,
 }
 
-impl<'a> Quantiles<'a> {
-    fn new(values: &'a mut [u64]) -> Option<Quantiles<'a>> {
-        let (min, max) = (*values.iter().min()?, *values.iter().max()?);
-        let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
+impl<'a, T: Duration> Quantiles<'a, T> {
+    fn new(values: &'a mut [T]) -> Option<Quantiles<'a, T>> {
+        let (min, max) = ((*values.iter().min()?).into(), (*values.iter().max()?).into());
+        let sum: u128 = values.iter().map(|&v| u128::from(v.into())).sum();
         let len = values.len();
         let mean = sum as f64 / len as f64;
         Some(Quantiles { values, sorted_from: len, len, min, max, mean })
@@ -113,7 +151,7 @@ impl<'a> Quantiles<'a> {
             self.values[..self.sorted_from].select_nth_unstable(at);
             self.sorted_from = at;
         }
-        self.values[at]
+        self.values[at].into()
     }
 
     /// The value after the one at `low`; selecting it first leaves `low` below it.

@@ -351,7 +351,8 @@ impl<'a> Pass<'a> {
         let gaps = process.gpu.gaps();
         let mut parts = vec![Part::default(); self.paths.nodes.len()];
         for row in spans.rows().filter(|&row| self.kept[at].keeps(row)) {
-            let part = &mut parts[self.paths.of[at][row as usize] as usize];
+            let Some(node) = self.paths.node(at, row) else { continue };
+            let part = &mut parts[node as usize];
             let (start, end) = (spans.start(row), spans.end(row));
             part.captured += 1;
             if gaps.iter().any(|gap| gap.touches(start, end)) {

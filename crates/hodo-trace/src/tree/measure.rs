@@ -1,10 +1,12 @@
 //! Sums per node: times in ticks while one process is read, nanoseconds after.
 
-use super::children::Children;
+use super::children::{Times, own_times};
 use super::paths::Paths;
 use crate::links::Links;
 use crate::select::Selection;
-use crate::{Cpu, CpuMissing, CpuSum, Process, Row, Run, Spans};
+use crate::spans::SpanScan;
+use crate::{Cpu, CpuMissing, CpuSum, Process, Row, Run};
+use hodo_format::record::flag;
 
 /// What is summed over the scopes of a node.
 #[derive(Clone, Default)]
@@ -18,6 +20,8 @@ pub(super) struct Sum {
     pub(super) failed: u64,
     /// All flags seen, for benchmark loops.
     pub(super) flags: u16,
+    /// The longest of those that closed.
+    pub(super) longest: u64,
     pub(super) total: u64,
     pub(super) own: u64,
     pub(super) cpu: CpuSum,
@@ -71,8 +75,13 @@ pub(super) fn sums(run: &Run, links: &Links, paths: &Paths, kept: &[Selection]) 
         if matches!(kept[at], Selection::None) {
             continue;
         }
-        let children = Children::new(run, links, at);
-        let parts = parts(process, children, &paths.of[at], &kept[at], sums.len());
+        let mut parts = vec![Part::default(); sums.len()];
+        own_times(run, links, at, |row, times, scan| {
+            let node = paths.node(at, row).filter(|_| kept[at].keeps(row));
+            if let Some(node) = node {
+                parts[node as usize].add(scan, row, times);
+            }
+        });
         for (sum, part) in sums.iter_mut().zip(parts).filter(|(_, part)| part.sum.count > 0) {
             sum.add(part, process);
         }
@@ -80,35 +89,23 @@ pub(super) fn sums(run: &Run, links: &Links, paths: &Paths, kept: &[Selection]) 
     sums
 }
 
-fn parts(
-    process: &Process,
-    mut children: Children,
-    nodes: &[u32],
-    kept: &Selection,
-    len: usize,
-) -> Vec<Part> {
-    let spans = &process.spans;
-    let mut parts = vec![Part::default(); len];
-    for row in spans.rows().filter(|&row| kept.keeps(row)) {
-        let own = children.own_time(spans, row);
-        parts[nodes[row as usize] as usize].add(spans, row, own);
-    }
-    parts
-}
-
 impl Part {
     #[inline]
-    fn add(&mut self, spans: &Spans, row: Row, own: u64) {
-        let duration = spans.duration(row);
-        let start = spans.start(row);
+    fn add(&mut self, spans: &mut SpanScan<'_>, row: Row, Times { start, end, own }: Times) {
+        let duration = end - start;
+        let flags = spans.flags(row);
+        let is_open = spans.is_open_by(row, flags);
         let sum = &mut self.sum;
         sum.count += 1;
-        sum.open += u64::from(spans.is_open(row));
-        sum.failed += u64::from(spans.is_failed(row));
-        sum.flags |= spans.flags(row);
+        sum.open += u64::from(is_open);
+        sum.failed += u64::from(flags & flag::FAILED != 0);
+        sum.flags |= flags;
+        if !is_open {
+            sum.longest = sum.longest.max(duration);
+        }
         sum.total = sum.total.saturating_add(duration);
         sum.own = sum.own.saturating_add(own);
-        self.cpu = self.cpu.saturating_add(sum.cpu.count(spans.cpu(row)));
+        self.cpu = self.cpu.saturating_add(sum.cpu.count(spans.cpu(row, flags, is_open)));
         let overhead = spans.overhead(row);
         sum.overhead.total = sum.overhead.total.saturating_add(overhead);
         sum.overhead.min = sum.overhead.min.min(overhead);
@@ -190,6 +187,7 @@ impl Sum {
         self.total += ns(part.sum.total);
         self.own += ns(part.sum.own);
         self.closed += part.sum.count - part.sum.open;
+        self.longest = self.longest.max(ns(part.sum.longest));
         self.cpu.add(part.sum.cpu, ns(part.cpu));
     }
 

@@ -9,6 +9,7 @@ mod gpu;
 mod kernels;
 mod marks;
 mod measure;
+mod nodes;
 pub(crate) mod paths;
 mod samples;
 mod shares;

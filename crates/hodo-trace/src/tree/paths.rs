@@ -1,6 +1,6 @@
 //! Gives every scope the node of its path.
 
-use crate::index::NO_ROW as NO_NODE;
+use super::nodes::NodeColumn;
 use crate::links::Links;
 use crate::select::Selection;
 use crate::{Names, Process, Row, Run};
@@ -12,7 +12,7 @@ pub(crate) type NodeId = u32;
 /// The nodes, and the node of each row of each process.
 pub(crate) struct Paths {
     pub(crate) nodes: Vec<Draft>,
-    pub(crate) of: Vec<Vec<NodeId>>,
+    pub(crate) of: Vec<NodeColumn>,
     names: Vec<String>,
     name_ids: HashMap<String, u32>,
 }
@@ -37,14 +37,14 @@ impl Paths {
     pub(crate) fn new(run: &Run, links: &Links, kept: &[Selection]) -> Paths {
         let mut paths = Paths {
             nodes: vec![Draft::default()],
-            of: run.processes.iter().map(|_| Vec::new()).collect(),
+            of: run.processes.iter().map(|_| NodeColumn::new(0)).collect(),
             names: vec![LOST_TEXT.to_owned()],
             name_ids: HashMap::new(),
         };
         for &at in &links.order {
             let process = &run.processes[at];
             if matches!(kept[at], Selection::None) {
-                paths.of[at] = vec![NO_NODE; process.spans.len()];
+                paths.of[at] = NodeColumn::new(process.spans.len());
                 continue;
             }
             let root = paths.root_of(run, links, at);
@@ -54,12 +54,24 @@ impl Paths {
     }
 
     /// The node of a row; none when the filter dropped it.
+    #[inline]
     pub(crate) fn node(&self, process: usize, row: Row) -> Option<NodeId> {
-        Some(self.of[process][row as usize]).filter(|&node| node != NO_NODE)
+        self.of[process].get(row)
     }
 
     pub(crate) fn name(&self, node: NodeId) -> &str {
         &self.names[self.nodes[node as usize].name as usize]
+    }
+
+    /// Names from the outermost scope to a node.
+    pub(crate) fn path(&self, mut node: NodeId) -> Vec<&str> {
+        let mut names = Vec::new();
+        while node != ROOT {
+            names.push(self.name(node));
+            node = self.nodes[node as usize].parent;
+        }
+        names.reverse();
+        names
     }
 
     pub(crate) fn is_lost(&self, node: NodeId) -> bool {
@@ -90,32 +102,38 @@ impl Paths {
         node
     }
 
-    fn assign(&mut self, process: &Process, root: NodeId, kept: &Selection) -> Vec<NodeId> {
+    fn assign(&mut self, process: &Process, root: NodeId, kept: &Selection) -> NodeColumn {
         let spans = &process.spans;
-        let mut nodes = vec![NO_NODE; spans.len()];
+        let mut nodes = NodeColumn::new(spans.len());
         let mut names = LocalNames::new(&process.names);
         let mut way: Vec<Row> = Vec::new();
+        let mut name_of = spans.scan_names();
         spans.parents_first(|row, up| {
-            if !kept.keeps(row) || nodes[row as usize] != NO_NODE {
+            if !kept.keeps(row) || nodes.get(row).is_some() {
                 return;
             }
             // Dropped parents of a kept row get their node here: the way to it.
             let mut top = row;
             let mut next = up;
-            while let Some(above) = next.filter(|&above| nodes[above as usize] == NO_NODE) {
+            let mut known = None;
+            while let Some(above) = next {
+                known = nodes.get(above);
+                if known.is_some() {
+                    break;
+                }
                 way.push(top);
                 top = above;
                 next = spans.parent_row(above);
             }
-            let mut node = match next {
-                Some(above) => nodes[above as usize],
+            let mut node = match known {
+                Some(node) => node,
                 None if spans.lost_parent(top).is_some() => self.child(root, LOST),
                 None => root,
             };
             for row in std::iter::once(top).chain(way.drain(..).rev()) {
-                let name = names.global(spans.name(row), self);
+                let name = names.global(name_of(row), self);
                 node = self.child(node, name);
-                nodes[row as usize] = node;
+                nodes.set(row, node);
             }
         });
         nodes

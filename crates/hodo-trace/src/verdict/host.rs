@@ -3,6 +3,8 @@
 use super::input::{by_attribute, is_input_name};
 use super::{Cause, CauseScope, HostLedger, path, summed};
 use crate::links::Links;
+use crate::select::Selection;
+use crate::tree::paths::Paths;
 use crate::{NodeKind, Run, Tree};
 use std::collections::HashSet;
 
@@ -96,18 +98,18 @@ fn paths_that_say_so(run: &Run) -> HashSet<Vec<String>> {
 /// Paths of the processes that were started by a scope of another.
 fn paths_beside(run: &Run) -> HashSet<Vec<String>> {
     let links = Links::new(&run.processes);
-    let mut paths = HashSet::new();
-    for (at, process) in run.processes.iter().enumerate() {
-        let Some((starter, row)) = links.started_in[at] else { continue };
-        let mut above = path(&run.processes[starter], row);
-        let mut next = links.started_in[starter];
-        while let Some((starter, row)) = next {
-            above.splice(0..0, path(&run.processes[starter], row));
-            next = links.started_in[starter];
-        }
-        let own: HashSet<Vec<String>> =
-            process.spans.rows().map(|row| path(process, row)).collect();
-        paths.extend(own.into_iter().map(|path| [above.clone(), path].concat()));
+    if links.started_in.iter().all(Option::is_none) {
+        return HashSet::new();
     }
-    paths
+    let all: Vec<Selection> = run.processes.iter().map(|_| Selection::All).collect();
+    let paths = Paths::new(run, &links, &all);
+    let mut is_beside = vec![false; paths.nodes.len()];
+    for (at, process) in run.processes.iter().enumerate() {
+        if links.started_in[at].is_some() {
+            let nodes = process.spans.rows().filter_map(|row| paths.node(at, row));
+            nodes.for_each(|node| is_beside[node as usize] = true);
+        }
+    }
+    let nodes = (0..).zip(is_beside).filter(|(_, is_beside)| *is_beside);
+    nodes.map(|(node, _)| paths.path(node).into_iter().map(str::to_owned).collect()).collect()
 }

@@ -187,7 +187,7 @@ fn statistics_over_a_range() {
     let over = |from, to| machine.over(TimeRanges::one(seconds(from), seconds(to)));
     let power = over(2.5, 4.5).measure(&gpu(), "gpu.power").expect("power");
     assert_eq!((power.mean, power.min, power.max), (103.5, 102.75, 104.25));
-    assert_eq!((power.last, power.covered, power.readings), (104.25, 1.0, 2));
+    assert_eq!((power.last, power.covered, power.readings), (104.0, 1.0, 2), "last is a reading");
     // Half of the machine; before the first reading nothing is known.
     let cpu = over(0.0, 2.0).measure(&Source::Host, "cpu.time").expect("processor time");
     assert_eq!((cpu.mean, cpu.min, cpu.max, cpu.covered), (0.5, 0.5, 0.5, 0.5));
@@ -199,6 +199,37 @@ fn statistics_over_a_range() {
     let held: Vec<(&str, f64)> = held.iter().map(|t| (t.reason, t.share)).collect();
     assert_eq!(held, [("hardware thermal slowdown", 0.5), ("power cap", 0.5)]);
     assert_eq!(over(6.0, 7.0).throttle(GPU), Some(Vec::new()), "a measured nothing");
+}
+
+#[test]
+fn a_tick_between_two_readings_is_not_more_than_the_machine() {
+    let (_folder, run) = run_with(|run| {
+        let mut box_ = Sampled::new(run.path());
+        let ids = [
+            box_.add(Source::Host, &metric::CPU_TIME),
+            box_.add(Source::Core(0), &metric::CPU_TIME),
+            box_.add(Source::Processes, &metric::PROCESS_CPU_TIME),
+        ];
+        let row = |ms: u64, time: f64| (ms * SECOND / 1000, [Some(time); 3]);
+        let rows = [row(1000, 5.0), row(2000, 5.5), row(2001, 5.51)];
+        let rows: Vec<(u64, &[Option<f64>])> =
+            rows.iter().map(|(at, v)| (*at, v.as_slice())).collect();
+        box_.write(1, 7, &[box_.rows(&ids, &rows)]);
+    });
+    let machine = only(&run);
+    let all = machine.over(run.time_on(machine));
+    for (source, metric, most) in [
+        (Source::Host, "cpu.time", 1.0),
+        (Source::Core(0), "cpu.time", 1.0),
+        (Source::Processes, "process.cpu.time", 4.0),
+    ] {
+        let stats = all.measure(&source, metric).expect("processor time");
+        assert_eq!((stats.max, stats.last), (most, most), "{source}");
+        let series = machine.get(&source, metric).expect("the series");
+        assert_eq!(machine.points(series).last().and_then(|point| point.1), Some(most));
+    }
+    let core = all.measure(&Source::Core(0), "cpu.time").expect("processor time");
+    assert!((core.mean - 0.51 / 1.001).abs() < 1e-9, "no time is lost: {core:?}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::support::arena::ArenaFile;
 use crate::support::{Records, TestRun};
 use hodo_format::record::{SpanId, TextRecord, Value};
-use hodo_trace::{Filter, Run, mark_columns, tree};
+use hodo_trace::packed::Table;
+use hodo_trace::{Filter, Run, columns, tree};
 
 /// Marks 0 to 9 in one scope, each with its number as value and as attribute.
 fn ten_marks() -> Records {
@@ -92,7 +93,7 @@ fn a_series_tells_the_attributes_of_its_last_mark_and_the_table_all() {
     let run = test.read();
     let series = &tree(&run, &Filter::default()).nodes[0].marks[1];
     assert_eq!(serde_json::to_value(series).expect("JSON")["last_attrs"]["i"], 9);
-    let columns = mark_columns(&run, &Filter::default());
+    let columns = columns(&run, Table::Marks, &Filter::default());
     let column = columns.iter().find(|c| c.name == "attributes").expect("a column");
     let hodo_trace::Data::Text { codes, texts } = &column.data else { panic!("texts") };
     assert_eq!(codes, &(0..10).collect::<Vec<i32>>());

@@ -2,7 +2,16 @@
 
 use crate::support::{Records, TestRun};
 use hodo_format::record::{SpanId, Value};
-use hodo_trace::{Column, Data, Filter, Last, Run, mark_columns, span_columns, tree};
+use hodo_trace::packed::Table;
+use hodo_trace::{Column, Data, Filter, Last, Run, columns, tree, tree_columns};
+
+fn span_columns(run: &Run, filter: &Filter) -> Vec<Column> {
+    columns(run, Table::Spans, filter)
+}
+
+fn mark_columns(run: &Run, filter: &Filter) -> Vec<Column> {
+    columns(run, Table::Marks, filter)
+}
 
 /// A process with three steps, and a child process started in the second.
 fn two_processes() -> Run {
@@ -35,15 +44,13 @@ fn shown(columns: &[Column], name: &str) -> Vec<String> {
     let column = column(columns, name);
     let all: Vec<String> = match &column.data {
         Data::I64(v) => v.iter().map(i64::to_string).collect(),
-        Data::U64(v) => v.iter().map(u64::to_string).collect(),
-        Data::U32(v) => v.iter().map(u32::to_string).collect(),
         Data::F64(v) => v.iter().map(f64::to_string).collect(),
         Data::Text { codes, texts } => {
             let text = |&code: &i32| texts.get(code as usize).map_or("-", String::as_str);
             codes.iter().map(|code| text(code).to_owned()).collect()
         }
     };
-    let valid = |row: usize| column.valid.as_ref().is_none_or(|valid| valid[row] != 0);
+    let valid = |row: usize| column.valid.as_ref().is_none_or(|valid| valid[row]);
     let show = |(row, text): (usize, String)| if valid(row) { text } else { "-".to_owned() };
     all.into_iter().enumerate().map(show).collect()
 }
@@ -101,4 +108,46 @@ fn marks_are_rows_too() {
     assert_eq!(shown(&columns, "kind"), ["summary"]);
     assert_eq!(shown(&columns, "value"), ["0.5"]);
     assert_eq!(shown(&columns, "scope"), ["-"]);
+}
+
+#[test]
+fn the_tree_is_a_table_of_the_reports_numbers() {
+    let run = two_processes();
+    let columns = tree_columns(&run, &Filter::default());
+    assert_eq!(shown(&columns, "path"), ["step", "step/inner", "step/work"]);
+    assert_eq!(shown(&columns, "count"), ["3", "3", "1"]);
+    assert_eq!(shown(&columns, "total_ns"), ["267", "30", "10"]);
+    assert_eq!(shown(&columns, "p50_ns"), ["89", "10", "10"]);
+    // The child process ran inside the second step.
+    assert_eq!(shown(&columns, "self_ns"), ["227", "30", "10"]);
+    assert_eq!(shown(&columns, "gpu_ns"), ["-", "-", "-"]);
+    let spans = span_columns(&run, &Filter::default());
+    let own: i64 = shown(&spans, "self_ns").iter().map(|ns| ns.parse::<i64>().expect(ns)).sum();
+    assert_eq!(own, 227 + 30 + 10);
+}
+
+#[test]
+fn every_table_has_its_columns_whether_or_not_it_has_rows() {
+    let (some, none) = (two_processes(), TestRun::new().read());
+    for table in Table::ALL {
+        let fields: Vec<&str> = table.fields().iter().map(|field| field.name).collect();
+        let (some, none) = [&some, &none].map(|run| columns(run, table, &Filter::default())).into();
+        for all in [&some, &none] {
+            assert_eq!(all.iter().map(|column| column.name).collect::<Vec<_>>(), fields);
+            assert!(all.iter().all(|column| column.len() == all[0].len()), "{}", table.name());
+        }
+        // The type of a column does not depend on what is in it.
+        let kind = |c: &Column| (std::mem::discriminant(&c.data), c.valid.is_some());
+        for (some, none) in some.iter().zip(&none) {
+            assert_eq!(kind(some), kind(none), "{} of {}", some.name, table.name());
+        }
+    }
+}
+
+#[test]
+fn a_filter_keeps_the_attributes_of_the_scopes_it_keeps() {
+    let run = two_processes();
+    let filter = Filter { last: Some(Last::Scopes(2)), ..Filter::default() };
+    assert_eq!(shown(&columns(&run, Table::Attrs, &filter), "value"), ["2"]);
+    assert_eq!(shown(&columns(&run, Table::Processes, &filter), "rank"), ["-", "3"]);
 }

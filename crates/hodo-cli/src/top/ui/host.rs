@@ -21,6 +21,7 @@ pub fn lines(model: &Model, width: usize, cores: bool) -> Vec<Line> {
         lines.extend(host.cores());
     }
     lines.push(host.memory());
+    lines.extend(host.container());
     lines.extend(host.pressure());
     lines.extend(host.processes());
     lines.extend(host.disks());
@@ -104,6 +105,33 @@ impl Host<'_> {
             line.push((PLAIN, format!("  swap {}", super::of_bytes(used, total))));
         }
         line
+    }
+
+    /// What the container of the sampler may use, where it has limits.
+    fn container(&self) -> Option<Line> {
+        let limit = self.value(&metric::CGROUP_MEMORY_LIMIT);
+        let used = self.value(&metric::CGROUP_MEMORY_USED);
+        let processors = self.value(&metric::CGROUP_CPU_LIMIT);
+        limit.or(processors)?;
+        let share = used.zip(limit).map(|(used, limit)| used / limit);
+        let style = if share.is_some_and(|share| share >= NEARLY_FULL) { HOT } else { PLAIN };
+        let mut line = label("cgroup");
+        let memory = match (used, limit) {
+            (Some(used), Some(limit)) => {
+                format!("{} of the container", super::of_bytes(used, limit))
+            }
+            (None, Some(limit)) => format!("{} for the container", number::bytes(limit as u64)),
+            (_, None) => "no limit on memory".to_owned(),
+        };
+        line.push((style, format!("{:>5}  {memory}", told(share.map(number::percent)))));
+        if let Some(processors) = processors {
+            line.push((PLAIN, format!("  {} CPUs", number::digits(processors))));
+        }
+        let stopped = self.value(&metric::CGROUP_CPU_THROTTLED);
+        if let Some(stopped) = stopped.filter(|&share| share >= 0.0005) {
+            line.push((HOT, format!("  stopped {}", number::percent(stopped))));
+        }
+        Some(line)
     }
 
     /// The share of time that something waited.

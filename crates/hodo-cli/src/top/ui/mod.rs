@@ -26,7 +26,7 @@ const WIDE: u16 = 140;
 /// From this height on each processor is shown.
 const HIGH: u16 = 32;
 
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 11] = [
     ("q, Esc, Ctrl-C", "quit"),
     ("Tab, Shift-Tab", "the next pane, the one before"),
     ("up, down, j, k", "scroll a line"),
@@ -35,6 +35,8 @@ const KEYS: [(&str, &str); 9] = [
     ("s", "order of scopes: time, rate, mean, slowest, name"),
     ("r", "the next run that is recording"),
     ("space", "hold the picture still, and go on"),
+    ("left, right", "in a replay: ten seconds back, ten seconds on"),
+    ("Ctrl-Z", "to the shell; `fg` comes back"),
     ("?", "these keys"),
 ];
 

@@ -195,6 +195,25 @@ fn a_machine_without_gpu_or_run_says_what_is_absent() {
 }
 
 #[test]
+fn limits_of_a_container_stand_beside_the_hosts_memory() {
+    let mut model = machine(0);
+    let view = &mut View::default();
+    assert!(!screen(&model, view, 100, 30).contains("cgroup"), "it has none");
+    for second in 121..=122u64 {
+        let mut add = |metric: &'static Metric, value: f64| {
+            model.history.add(&Source::Host, metric, second * SECOND, Some(value));
+        };
+        add(&metric::CGROUP_MEMORY_USED, 201_326_592.0);
+        add(&metric::CGROUP_MEMORY_LIMIT, 268_435_456.0);
+        add(&metric::CGROUP_CPU_LIMIT, 1.5);
+        add(&metric::CGROUP_CPU_THROTTLED, 0.25 * second as f64);
+    }
+    let frame = screen(&model, view, 100, 30);
+    let line = frame.lines().find(|line| line.starts_with("cgroup")).expect("a line");
+    assert_eq!(line, "cgroup  75%  192/256 MiB of the container  1.50 CPUs  stopped 25%");
+}
+
+#[test]
 fn what_a_gpu_does_not_tell_is_no_zero() {
     let mut model = Model::default();
     model.gpus.push(GpuName { uuid: "GPU-1".into(), index: Some(0), name: "Tesla T4".into() });

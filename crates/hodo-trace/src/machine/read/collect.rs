@@ -4,8 +4,8 @@ use super::super::MachineState;
 use super::Window;
 use hodo_format::arena::Anchor;
 use hodo_format::machine::{Readings, Series};
-use hodo_format::record::{Attr, Mark, Sink, Span};
-use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
+use hodo_format::record::Sink;
+use hodo_format::spool::FrameSink;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -101,21 +101,9 @@ impl Collector {
     }
 }
 
-impl Sink for Collector {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-}
+impl Sink for Collector {}
 
 impl FrameSink for Collector {
-    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
-        false
-    }
-    fn strings(&mut self, _: u32, _: &[&str]) {}
-    fn thread(&mut self, _: ThreadInfo) {}
-    fn losses(&mut self, _: Losses) {}
-    fn end(&mut self, _: Losses) {}
-
     fn anchors(&mut self, anchors: &[Anchor]) {
         self.found.anchors.extend_from_slice(anchors);
     }

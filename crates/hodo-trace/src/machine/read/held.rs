@@ -3,8 +3,8 @@
 use super::collect::Collector;
 use hodo_format::arena::Anchor;
 use hodo_format::machine::{Readings, Series};
-use hodo_format::record::{Attr, Mark, Sink, Span};
-use hodo_format::spool::{FrameSink, Losses, ThreadInfo};
+use hodo_format::record::Sink;
+use hodo_format::spool::FrameSink;
 
 /// Frames in the order they were written.
 #[derive(Default)]
@@ -33,21 +33,9 @@ impl Held {
     }
 }
 
-impl Sink for Held {
-    fn span(&mut self, _: &Span) {}
-    fn attr(&mut self, _: &Attr<'_>) {}
-    fn mark(&mut self, _: &Mark<'_>) {}
-}
+impl Sink for Held {}
 
 impl FrameSink for Held {
-    fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
-        false
-    }
-    fn strings(&mut self, _: u32, _: &[&str]) {}
-    fn thread(&mut self, _: ThreadInfo) {}
-    fn losses(&mut self, _: Losses) {}
-    fn end(&mut self, _: Losses) {}
-
     fn anchors(&mut self, anchors: &[Anchor]) {
         self.0.push(Frame::Anchors(anchors.to_vec()));
     }

@@ -41,8 +41,12 @@ fn encode_block(deltas: &[i64], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads `count` values.
-pub fn delta_decode(mut bytes: &[u8], count: usize) -> Result<Vec<i64>, Undecodable> {
+/// Reads `count` values in the place of what `values` holds.
+pub fn delta_decode(
+    mut bytes: &[u8],
+    count: usize,
+    values: &mut Vec<i64>,
+) -> Result<(), Undecodable> {
     let block = usize::try_from(varint(&mut bytes)?).map_err(|_| ODD)?;
     let minis = usize::try_from(varint(&mut bytes)?).map_err(|_| ODD)?;
     if minis == 0 || block > 1 << 20 || !block.is_multiple_of(minis) || block < minis {
@@ -53,7 +57,8 @@ pub fn delta_decode(mut bytes: &[u8], count: usize) -> Result<Vec<i64>, Undecoda
         return Err(SHORT);
     }
     let mut last = unzigzag(varint(&mut bytes)?);
-    let mut values = Vec::with_capacity(count);
+    values.clear();
+    values.reserve(count);
     if count > 0 {
         values.push(last);
     }
@@ -70,13 +75,13 @@ pub fn delta_decode(mut bytes: &[u8], count: usize) -> Result<Vec<i64>, Undecoda
             }
             let all = (mini * usize::from(width)).div_ceil(8);
             let packed = take(&mut bytes, all)?;
-            unpack(packed, width.into(), kept, |above| {
+            unpack(packed, width.into(), kept, values, |above| {
                 last = last.wrapping_add(least).wrapping_add(above as i64);
-                values.push(last);
+                last
             });
         }
     }
-    Ok(values)
+    Ok(())
 }
 
 fn zigzag(value: i64) -> u64 {
@@ -107,14 +112,17 @@ mod tests {
                 .collect();
             let mut bytes = Vec::new();
             delta_encode(&values, &mut bytes);
-            prop_assert_eq!(delta_decode(&bytes, values.len()).as_deref(), Ok(&values[..]));
+            let mut read = vec![77];
+            prop_assert_eq!(delta_decode(&bytes, values.len(), &mut read), Ok(()));
+            prop_assert_eq!(read, values);
         }
 
         #[test]
         fn any_bytes_are_values_or_refused(
             bytes in prop::collection::vec(any::<u8>(), 0..80), count in 0usize..500,
         ) {
-            if let Ok(values) = delta_decode(&bytes, count) {
+            let mut values = Vec::new();
+            if delta_decode(&bytes, count, &mut values).is_ok() {
                 prop_assert_eq!(values.len(), count);
             }
         }

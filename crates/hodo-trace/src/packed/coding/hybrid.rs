@@ -14,8 +14,7 @@ pub fn hybrid_encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
         let run = run_length(&values[at..]);
         if run >= WORTH {
             literals(&values[from..at], width, out);
-            put_varint((run as u64) << 1, out);
-            out.extend_from_slice(&values[at].to_le_bytes()[..width.div_ceil(8) as usize]);
+            hybrid_encode_run(values[at], run, width, out);
             at += run;
             from = at;
         } else {
@@ -24,6 +23,12 @@ pub fn hybrid_encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
         }
     }
     literals(&values[from..], width, out);
+}
+
+/// Appends `value` so many times.
+pub fn hybrid_encode_run(value: u32, times: usize, width: u32, out: &mut Vec<u8>) {
+    put_varint((times as u64) << 1, out);
+    out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
 }
 
 fn run_length(values: &[u32]) -> usize {
@@ -44,12 +49,24 @@ fn literals(values: &[u32], width: u32, out: &mut Vec<u8>) {
     pack(filled.map(u64::from), width, out);
 }
 
-/// Reads `count` values of `width` bits.
-pub fn hybrid_decode(mut bytes: &[u8], width: u32, count: usize) -> Result<Vec<u32>, Undecodable> {
+/// Whether the first `count` values are one run of `value`, which says it in a few bytes.
+pub fn hybrid_is_all(mut bytes: &[u8], value: u8, count: usize) -> bool {
+    let head = varint(&mut bytes).unwrap_or(0);
+    head & 1 == 0 && head >> 1 >= count as u64 && bytes.first() == Some(&value)
+}
+
+/// Reads `count` values of `width` bits in the place of what `values` holds.
+pub fn hybrid_decode(
+    mut bytes: &[u8],
+    width: u32,
+    count: usize,
+    values: &mut Vec<u32>,
+) -> Result<(), Undecodable> {
     if width > 32 {
         return Err(ODD);
     }
-    let mut values = Vec::with_capacity(count);
+    values.clear();
+    values.reserve(count);
     while values.len() < count {
         let left = count - values.len();
         let head = varint(&mut bytes)?;
@@ -72,10 +89,10 @@ pub fn hybrid_decode(mut bytes: &[u8], width: u32, count: usize) -> Result<Vec<u
             if packed.len() < (kept * width as usize).div_ceil(8) {
                 return Err(SHORT);
             }
-            unpack(packed, width, kept, |value| values.push(value as u32));
+            unpack(packed, width, kept, values, |value| value as u32);
         }
     }
-    Ok(values)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -93,15 +110,20 @@ mod tests {
             let width = 32 - values.iter().max().map_or(0, |v| *v).leading_zeros();
             let mut bytes = Vec::new();
             hybrid_encode(&values, width, &mut bytes);
-            prop_assert_eq!(hybrid_decode(&bytes, width, values.len()).as_deref(), Ok(&values[..]));
+            let mut read = vec![77];
+            prop_assert_eq!(hybrid_decode(&bytes, width, values.len(), &mut read), Ok(()));
+            prop_assert_eq!(read, values);
         }
 
         #[test]
         fn any_bytes_are_values_or_refused(
             bytes in prop::collection::vec(any::<u8>(), 0..60), width in 0u32..40, count in 0usize..500,
         ) {
-            if let Ok(values) = hybrid_decode(&bytes, width, count) {
+            let mut values = Vec::new();
+            if hybrid_decode(&bytes, width, count, &mut values).is_ok() {
                 prop_assert_eq!(values.len(), count);
+                let all = values.iter().all(|&value| value == 1);
+                prop_assert!(all || !hybrid_is_all(&bytes, 1, count) || width != 1);
             }
         }
     }

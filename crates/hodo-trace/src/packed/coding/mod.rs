@@ -6,7 +6,7 @@ mod delta;
 mod hybrid;
 
 pub use delta::{delta_decode, delta_encode};
-pub use hybrid::{hybrid_decode, hybrid_encode};
+pub use hybrid::{hybrid_decode, hybrid_encode, hybrid_encode_run, hybrid_is_all};
 
 /// Why bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

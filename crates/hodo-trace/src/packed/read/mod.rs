@@ -1,5 +1,7 @@
 //! Reading a packed run. What is damaged is counted and said, and the rest is read.
 
+mod check;
+mod column;
 mod file;
 mod machines;
 mod records;
@@ -11,6 +13,7 @@ use super::side::{Side, SideProcess};
 use super::{HIDDEN, SCHEMA, SIDE_FILE, TABLES, file_name};
 use crate::read::Meter;
 use crate::{Damage, Gpu, Process, ProcessInfo, TraceError};
+pub use check::check;
 use file::{TableFile, Unreadable};
 pub(crate) use machines::machines;
 use std::path::{Path, PathBuf};
@@ -59,7 +62,7 @@ pub(crate) fn process(
     side: &SideProcess,
     meter: &mut Meter<'_>,
 ) -> Result<Process, TraceError> {
-    let mut reading = Reading { folder, side, damage: side.damage.again(), lost: 0, meter };
+    let mut reading = Reading { folder, side, damage: side.damage.again(folder), lost: 0, meter };
     let (clock, mut names) = (side.clock(), side.names());
     let threads = side.threads();
     let spans = reading.spans(&clock, &mut names)?;
@@ -105,12 +108,12 @@ impl Reading<'_, '_> {
     }
 
     /// Opens the files of `tables`, which go together, and calls `take` with each row group that
-    /// all of them have; `rows` is how many rows there should be.
+    /// all of them have; `rows` is how many rows there should be. `take` counts the rows it took.
     fn groups<const N: usize>(
         &mut self,
         tables: [Table; N],
         rows: u64,
-        mut take: impl FnMut(&[TableFile; N], usize) -> Result<(), Unreadable>,
+        mut take: impl FnMut(&[TableFile; N], usize, &mut usize) -> Result<(), Unreadable>,
     ) -> Result<(), TraceError> {
         if rows == 0 {
             return Ok(());
@@ -133,18 +136,21 @@ impl Reading<'_, '_> {
         let Ok(files) = <[TableFile; N]>::try_from(files) else { return Ok(()) };
         let mut seen = 0;
         for group in 0..files[0].groups() {
-            let (rows, bytes, offset) = files[0].extent(group);
+            let (rows, bytes, _) = files[0].extent(group);
             let alike = files.iter().all(|f| group < f.groups() && f.extent(group).0 == rows);
+            let mut took = 0;
             let taken = match alike {
-                true => take(&files, group),
+                true => take(&files, group, &mut took),
                 false => Err(Unreadable::Odd("its files do not have the same rows".to_owned())),
             };
             seen += rows as u64;
             self.meter
                 .add(files.iter().filter(|f| group < f.groups()).map(|f| f.extent(group).1).sum());
             if let Err(error) = taken {
-                let path = self.path(tables[0]);
-                self.damaged(&path, offset, bytes, rows as u64, &error);
+                let spoilt = files.iter().position(TableFile::is_spoilt).unwrap_or(0);
+                let path = self.path(tables[spoilt]);
+                let offset = files[spoilt].extent(group).2;
+                self.damaged(&path, offset, bytes, (rows - took.min(rows)) as u64, &error);
             }
         }
         if seen < rows {

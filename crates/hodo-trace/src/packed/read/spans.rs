@@ -1,33 +1,44 @@
 //! The scopes of a packed process.
 
+use super::column::Column;
 use super::file::{TableFile, Unreadable};
 use super::{Reading, Table};
-use crate::packed::values::NO_TEXT;
+use crate::clock::Backwards;
+use crate::packed::span_bits::SpanBits;
 use crate::spans::SpansBuilder;
 use crate::{Clock, Names, Spans, TraceError};
 use hodo_format::record::{Span, SpanId, flag};
 use std::collections::HashMap;
 
+const COLUMNS: [&str; 8] =
+    ["id", "parent", "name", "index", "start_ns", "duration_ns", "cpu_ns", "overhead_ns"];
+const TICKS: [&str; 5] =
+    ["bits", SpanBits::LANES[0], SpanBits::LANES[1], SpanBits::LANES[2], SpanBits::LANES[3]];
+
 impl Reading<'_, '_> {
     pub(super) fn spans(&mut self, clock: &Clock, names: &mut Names) -> Result<Spans, TraceError> {
         let rows = self.side.rows.spans;
         let mut builder = SpansBuilder::default();
-        // A claim that the file cannot bear out is not believed.
-        let bytes = self.path(Table::Spans).metadata().map_or(0, |file| file.len());
-        builder.reserve(rows.min(bytes) as usize);
         let mut open = Vec::new();
-        let mut ids = NameIds::new(names, &self.side.lost_names);
-        let (first_open, whose) = (self.side.first_open, format!("{:016x}", self.side.process));
-        let mut row = 0;
-        self.groups([Table::Spans, Table::SpanTicks], rows, |[spans, ticks], group| {
-            let columns = Columns::read(spans, ticks, group, &whose);
-            let first = row;
-            row += spans.extent(group).0 as u64;
-            columns?.each(clock, &mut ids, |at, span| match first + at as u64 {
-                row if row < first_open => {
+        let mut rows_read = Rows {
+            clock: clock.backwards(),
+            ids: NameIds::new(names, &self.side.lost_names),
+            // Only then can a parent be in another process.
+            whose: self.side.info.parent.is_some().then(|| format!("{:016x}", self.side.process)),
+        };
+        let first_open = self.side.first_open;
+        let mut first = 0;
+        self.groups([Table::Spans, Table::SpanTicks], rows, |[spans, ticks], group, took| {
+            let begin = first;
+            first += spans.extent(group).0 as u64;
+            rows_read.each(spans, ticks, group, |span| {
+                let row = begin + *took as u64;
+                *took += 1;
+                if row < first_open {
                     builder.push(&span);
+                } else {
+                    open.push(span);
                 }
-                _ => open.push(span),
             })
         })?;
         Ok(builder.finish(&open))
@@ -40,8 +51,8 @@ struct NameIds<'a> {
     ids: HashMap<String, u32>,
 }
 
-impl NameIds<'_> {
-    fn new<'a>(names: &'a mut Names, lost: &[(u32, String)]) -> NameIds<'a> {
+impl<'a> NameIds<'a> {
+    fn new(names: &'a mut Names, lost: &[(u32, String)]) -> NameIds<'a> {
         let mut ids = HashMap::new();
         for (id, text) in names.iter() {
             ids.entry(text.to_owned()).or_insert(id);
@@ -63,110 +74,74 @@ impl NameIds<'_> {
     }
 }
 
-/// A row group.
-struct Columns {
-    flags: Vec<i64>,
-    id: Vec<i64>,
-    parent: Vec<i64>,
-    name: (Vec<u32>, Vec<String>),
-    index: Vec<i64>,
-    start: Time,
-    duration: Time,
-    cpu: Time,
-    overhead: Time,
+/// What rows are made with.
+struct Rows<'a> {
+    clock: Backwards,
+    ids: NameIds<'a>,
+    whose: Option<String>,
 }
 
-/// A time as it is told, and what that rounded away.
-struct Time {
-    ns: Vec<i64>,
-    there: Option<Vec<bool>>,
-    rest: Vec<i64>,
-}
-
-impl Time {
-    fn read(
-        spans: &TableFile,
-        ticks: &TableFile,
-        group: usize,
-        [ns, rest]: [&str; 2],
-    ) -> Result<Time, Unreadable> {
-        let (ns, there) = spans.some_wholes(group, ns)?;
-        Ok(Time { ns, there, rest: ticks.wholes(group, rest)? })
-    }
-
-    #[inline]
-    fn ticks(&self, row: usize, nearest: impl Fn(i64) -> u64) -> u64 {
-        let told = self.there.as_ref().is_none_or(|there| there[row]);
-        let ticks = if told { nearest(self.ns[row]) } else { 0 };
-        ticks.wrapping_add(self.rest[row] as u64)
-    }
-}
-
-impl Columns {
-    fn read(
-        spans: &TableFile,
-        ticks: &TableFile,
-        group: usize,
-        whose: &str,
-    ) -> Result<Columns, Unreadable> {
-        let time = |names| Time::read(spans, ticks, group, names);
-        Ok(Columns {
-            flags: ticks.wholes(group, "flags")?,
-            id: spans.wholes(group, "id")?,
-            parent: parents(spans, group, whose)?,
-            name: spans.texts(group, "name")?,
-            index: spans.some_wholes(group, "index")?.0,
-            start: time(["start_ns", "start"])?,
-            duration: time(["duration_ns", "duration"])?,
-            cpu: time(["cpu_ns", "cpu"])?,
-            overhead: time(["overhead_ns", "overhead"])?,
-        })
-    }
-
+impl Rows<'_> {
+    /// Gives the scopes of a row group.
     fn each(
-        &self,
-        clock: &Clock,
-        ids: &mut NameIds<'_>,
-        mut take: impl FnMut(usize, Span),
+        &mut self,
+        spans: &TableFile,
+        ticks: &TableFile,
+        group: usize,
+        mut take: impl FnMut(Span),
     ) -> Result<(), Unreadable> {
-        let (codes, texts) = &self.name;
-        let names: Vec<u32> = texts.iter().map(|text| ids.id(text)).collect();
-        for row in 0..self.id.len() {
-            let Some(&name) = names.get(codes[row] as usize) else {
-                return Err(Unreadable::Odd("a scope has no name".to_owned()));
+        let mut columns = spans.scan(group, COLUMNS)?;
+        let mut rests = ticks.scan(group, TICKS)?;
+        let mut around = match self.whose {
+            Some(_) => Some(spans.scan(group, ["parent_process"])?),
+            None => None,
+        };
+        let mut names: Vec<u32> = Vec::new();
+        while let Some(rows) = columns.next()? {
+            let others = around.as_mut().map(|around| around.next()).transpose()?.flatten();
+            if rests.next()? != Some(rows) || (around.is_some() && others != Some(rows)) {
+                return Err(Unreadable::Odd("its columns do not have the same rows".to_owned()));
+            }
+            let [id, parent, name, index, start, duration, cpu, overhead] = columns.columns();
+            let [bits, large @ ..] = rests.columns();
+            let around = around.as_ref().map(|around| around.columns()[0]);
+            names.clear();
+            names.extend(name.texts.iter().map(|text| self.ids.id(text)));
+            let clock = self.clock;
+            let length = |ns: &Column, rest: i64, row: usize| {
+                let told = if ns.is_there(row) { clock.length(ns.wholes[row]) } else { 0 };
+                told.wrapping_add(rest as u64)
             };
-            let flags = self.flags[row] as u16;
-            let start = self.start.ticks(row, |ns| clock.nearest_tick(ns));
-            let length = |time: &Time| time.ticks(row, |ns| clock.nearest_length(ns));
-            let has_index = flags & flag::HAS_INDEX != 0;
-            take(
-                row,
-                Span {
+            for row in 0..rows {
+                let Some(&name) = names.get(name.codes[row] as usize) else {
+                    return Err(Unreadable::Odd("a scope has no name".to_owned()));
+                };
+                let SpanBits { flags, rests } =
+                    SpanBits::again(bits.wholes[row], |lane| large[lane].wholes[row]);
+                let told = if start.is_there(row) { clock.moment(start.wholes[row]) } else { 0 };
+                let start = told.wrapping_add(rests[0] as u64);
+                let has_index = flags & flag::HAS_INDEX != 0;
+                let is_inside = around.is_none_or(|around| self.is_own(around, row));
+                let parent = if is_inside { parent.wholes[row] as u64 } else { SpanId::NONE.0 };
+                take(Span {
                     flags,
                     name,
-                    id: SpanId(self.id[row] as u64),
-                    parent: SpanId(self.parent[row] as u64),
+                    id: SpanId(id.wholes[row] as u64),
+                    parent: SpanId(parent),
                     start,
-                    end: start.wrapping_add(length(&self.duration)),
-                    cpu: length(&self.cpu),
-                    index: if has_index { self.index[row] } else { 0 },
-                    overhead: length(&self.overhead),
-                },
-            );
+                    end: start.wrapping_add(length(duration, rests[1], row)),
+                    cpu: length(cpu, rests[2], row),
+                    index: if has_index { index.wholes[row] } else { 0 },
+                    overhead: length(overhead, rests[3], row),
+                });
+            }
         }
         Ok(())
     }
-}
 
-/// Parents inside the process; that of an outermost scope may be in another.
-fn parents(spans: &TableFile, group: usize, whose: &str) -> Result<Vec<i64>, Unreadable> {
-    let (mut parents, _) = spans.some_wholes(group, "parent")?;
-    let (codes, texts) = spans.texts(group, "parent_process")?;
-    let own: Vec<bool> = texts.iter().map(|text| text == whose).collect();
-    for (parent, &code) in parents.iter_mut().zip(&codes) {
-        if code == NO_TEXT || !own.get(code as usize).copied().unwrap_or(false) {
-            *parent = SpanId::NONE.0 as i64;
-        }
+    /// Whether the parent of a row is in the process itself.
+    fn is_own(&self, around: &Column, row: usize) -> bool {
+        let whose = around.texts.get(around.codes[row] as usize);
+        whose.is_some() && whose == self.whose.as_ref()
     }
-    Ok(parents)
 }

@@ -9,7 +9,7 @@ use hodo_format::record::SpanId;
 impl Reading<'_, '_> {
     pub(super) fn work(&mut self) -> Result<WorkRows, TraceError> {
         let mut rows = WorkRows::default();
-        self.groups([Table::Work], self.side.rows.work, |[all], at| {
+        self.groups([Table::Work], self.side.rows.work, |[all], at, took| {
             let column = |name| all.wholes(at, name);
             let (flags, device) = (column("flags")?, column("device")?);
             let (context, stream) = (column("context")?, column("stream")?);
@@ -55,6 +55,7 @@ impl Reading<'_, '_> {
                     forward: SpanId(forward[row] as u64),
                     detail,
                 });
+                *took += 1;
             }
             Ok(())
         })?;

@@ -25,17 +25,6 @@ impl<'a> Attrs<'a> {
     }
 }
 
-/// What a value is, in the word that tables have.
-fn word(value: &Value) -> &'static str {
-    match value {
-        Value::I64(_) => "int",
-        Value::F64(_) => "float",
-        Value::Bool(_) => "bool",
-        Value::Name(_) | Value::Text { .. } => "text",
-        Value::Json { .. } => "json",
-    }
-}
-
 impl Rows for Attrs<'_> {
     fn len(&self) -> usize {
         self.0.process.attrs.all().len()
@@ -48,7 +37,10 @@ impl Rows for Attrs<'_> {
             "scope" => Values::whole(rows.iter().map(|a| a.span.0 as i64)),
             "name" => self.names(rows),
             "key" => Values::by_key(rows.iter().map(|a| Some(a.key)), |key| Some(names.text(key))),
-            "type" => Values::texts(rows.iter().map(|a| Some(word(&a.value)))),
+            "type" => {
+                let sorts = rows.iter().map(|a| Some(u32::from(a.value.sort())));
+                Values::by_key(sorts, Value::type_of)
+            }
             "value" => Values::texts(rows.iter().map(|a| Some(self.text(&a.value)))),
             "number" => Values::numbers(rows.iter().map(|a| a.value.as_f64())),
             _ => self.0.common(name, len),

@@ -21,8 +21,8 @@ impl Rows for Marks<'_> {
             "path" => self.0.paths_of(rows.iter().map(|mark| mark.span)),
             "name" => Values::by_key(rows.iter().map(|m| Some(m.name)), |m| Some(names.text(m))),
             "kind" => {
-                let kind = |summary| if summary { "summary" } else { "point" };
-                Values::texts(rows.iter().map(|mark| Some(kind(mark.summary))))
+                let kinds = rows.iter().map(|mark| Some(u32::from(mark.summary)));
+                Values::by_key(kinds, |kind| Some(if kind == 1 { "summary" } else { "point" }))
             }
             "at_ns" => Values::wholes(rows.iter().map(|mark| self.0.moment(mark.at))),
             "value" => Values::numbers(rows.iter().map(|mark| mark.value.as_f64())),
@@ -49,12 +49,13 @@ impl Rows for Ticks<'_> {
 
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
         let (process, places) = (self.0.process, rows.clone());
+        let clock = process.clock.backwards();
         let rows = &process.marks[rows];
         match name {
             "name" => Values::whole(rows.iter().map(|mark| mark.name.into())),
-            "at" => Values::whole(
-                rows.iter().map(|mark| process.clock.rest(self.0.moment(mark.at), mark.at)),
-            ),
+            "at" => {
+                Values::whole(rows.iter().map(|mark| clock.rest(self.0.moment(mark.at), mark.at)))
+            }
             "sort" => Values::whole(rows.iter().map(|mark| mark.value.sort().into())),
             "word" => Values::whole(rows.iter().map(|mark| mark.value.word())),
             "own" => Values::whole(places.map(|place| {

@@ -67,7 +67,7 @@ impl<'a> Tables<'a> {
             {
                 let spans = spans::Spans::new(&of);
                 visit(Table::Spans, whose, &spans)?;
-                visit(Table::SpanTicks, whose, &spans::Ticks(&of))?;
+                visit(Table::SpanTicks, whose, &spans::Ticks::new(&of))?;
             }
             visit(Table::Marks, whose, &marks::Marks(&of))?;
             visit(Table::MarkTicks, whose, &marks::Ticks(&of))?;
@@ -87,6 +87,32 @@ impl<'a> Tables<'a> {
     }
 }
 
+impl Tables<'_> {
+    /// What ties the processes together.
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// Calls `visit` with the rows of one table that is for everyone, empty ones too: with the place
+    /// of the process that they are of, where they are of one.
+    pub(crate) fn each_of(&self, table: Table, mut visit: impl FnMut(Option<usize>, &dyn Rows)) {
+        match table {
+            Table::Samples => {
+                for machine in &self.run.machines {
+                    visit(None, &samples::Samples::new(self.run, machine));
+                }
+            }
+            Table::Processes => visit(None, &processes::Processes(self.run)),
+            Table::Health => visit(None, &health::Health::new(self.run)),
+            _ => {
+                for at in 0..self.run.processes.len() {
+                    Of::new(self, at).rows(table, |rows| visit(Some(at), rows));
+                }
+            }
+        }
+    }
+}
+
 /// One process of a run.
 struct Of<'a> {
     tables: &'a Tables<'a>,
@@ -97,6 +123,17 @@ struct Of<'a> {
 impl<'a> Of<'a> {
     fn new(tables: &'a Tables<'a>, at: usize) -> Of<'a> {
         Of { tables, at, process: &tables.run.processes[at] }
+    }
+
+    fn rows(&self, table: Table, visit: impl FnOnce(&dyn Rows)) {
+        match table {
+            Table::Spans => visit(&spans::Spans::new(self)),
+            Table::Marks => visit(&marks::Marks(self)),
+            Table::Attrs => visit(&attrs::Attrs(self)),
+            Table::Kernels => visit(&work::Kernels(work::Rows::kernels(self))),
+            Table::Copies => visit(&work::Copies(work::Rows::others(self))),
+            _ => {}
+        }
     }
 
     /// The columns that every table of a process begins with.

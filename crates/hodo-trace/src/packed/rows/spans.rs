@@ -1,30 +1,80 @@
 //! A row a scope, in the order the process holds them.
 
 use super::{Of, Rows, hex, id, names};
+use crate::clock::Backwards;
+use crate::packed::span_bits::SpanBits;
 use crate::packed::values::{NO_TEXT, Values};
+use crate::spans::{Narrow, NarrowBuilder};
 use crate::table::attributes;
-use crate::tree::children::Children;
+use crate::tree::children::own_times;
 use crate::tree::paths::ROOT;
-use crate::{Cpu, GpuBySpan, ProcessState, Row, SpanView};
+use crate::{AttrRow, Cpu, GpuBySpan, Process, ProcessState, Row, SpanView};
 use hodo_format::record::flag;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The scopes of a process.
 pub(super) struct Spans<'a> {
     of: &'a Of<'a>,
-    children: RefCell<Children>,
+    own: OwnTicks,
     gpu: GpuBySpan<'a>,
+    /// Scopes that have attributes, in order of row.
+    attributed: Vec<(Row, &'a [AttrRow])>,
 }
 
 const STATES: [&str; 4] = ["closed", "failed", "open", "left open"];
 const KINDS: [(u16, &str); 3] =
     [(flag::BENCH, "bench"), (flag::ITERATION, "iteration"), (flag::WARMUP, "warm-up")];
 
+/// Ticks of every scope that no child covers.
+struct OwnTicks {
+    in_order: Narrow,
+    /// Of scopes whose children do not come before them in order.
+    late: HashMap<Row, u64>,
+}
+
+impl OwnTicks {
+    fn new(of: &Of<'_>) -> OwnTicks {
+        let mut in_order = NarrowBuilder::default();
+        let mut late = HashMap::new();
+        let mut next = 0;
+        own_times(of.tables.run, &of.tables.links, of.at, |row, times, _| {
+            if row < next {
+                late.insert(row, times.own);
+                return;
+            }
+            (next..row).for_each(|_| in_order.push(0));
+            in_order.push(times.own);
+            next = row + 1;
+        });
+        (next..of.process.spans.len() as Row).for_each(|_| in_order.push(0));
+        OwnTicks { in_order: in_order.finish(), late }
+    }
+
+    fn get(&self, row: Row) -> u64 {
+        self.late.get(&row).copied().unwrap_or_else(|| self.in_order.get(row))
+    }
+}
+
+fn attributed(process: &Process) -> Vec<(Row, &[AttrRow])> {
+    let by_scope = process.attrs.all().chunk_by(|a, b| a.span == b.span);
+    let row = |attrs: &[AttrRow]| process.spans.row_of(attrs.first()?.span);
+    let mut found: Vec<_> = by_scope.filter_map(|attrs| Some((row(attrs)?, attrs))).collect();
+    if !found.is_sorted_by_key(|of| of.0) {
+        found.sort_unstable_by_key(|of| of.0);
+    }
+    found
+}
+
 impl<'a> Spans<'a> {
     pub(super) fn new(of: &'a Of<'a>) -> Spans<'a> {
-        let children = Children::new(of.tables.run, &of.tables.links, of.at);
-        Spans { of, children: RefCell::new(children), gpu: of.process.gpu_by_span() }
+        Spans {
+            of,
+            own: OwnTicks::new(of),
+            gpu: of.process.gpu_by_span(),
+            attributed: attributed(of.process),
+        }
     }
 
     fn views(&self, rows: Range<Row>) -> impl Iterator<Item = SpanView<'a>> + use<'a> {
@@ -77,12 +127,8 @@ impl<'a> Spans<'a> {
     }
 
     fn own_times(&self, rows: Range<Row>) -> Values {
-        let (process, mut children) = (self.of.process, self.children.borrow_mut());
-        if !process.is_timed() {
-            return Values::same_whole(None, rows.len());
-        }
-        let own = rows.map(|row| children.own_time(&process.spans, row));
-        Values::whole(own.map(|ticks| process.clock.duration_ns(ticks) as i64))
+        let clock = &self.of.process.clock;
+        self.timed(rows, |row| clock.duration_ns(self.own.get(row)) as i64)
     }
 
     fn overheads(&self, rows: Range<Row>) -> Values {
@@ -100,6 +146,10 @@ impl<'a> Spans<'a> {
     }
 
     fn states(&self, rows: Range<Row>) -> Values {
+        let spans = &self.of.process.spans;
+        if rows.clone().all(|row| !spans.is_open(row) && !spans.is_failed(row)) {
+            return Values::same_text(Some(STATES[0]), rows.len());
+        }
         let code = |span: SpanView<'_>| match (span.is_open(), span.process.state) {
             (true, ProcessState::Live) => 2,
             (true, _) => 3,
@@ -110,6 +160,10 @@ impl<'a> Spans<'a> {
 
     fn kinds(&self, rows: Range<Row>) -> Values {
         let spans = &self.of.process.spans;
+        let any = KINDS.iter().fold(0, |any, kind| any | kind.0);
+        if rows.clone().all(|row| spans.flags(row) & any == 0) {
+            return Values::same_text(None, rows.len());
+        }
         let code = |row| {
             let found = KINDS.iter().position(|kind| spans.flags(row) & kind.0 != 0);
             found.map_or(NO_TEXT, |at| at as u32)
@@ -118,11 +172,13 @@ impl<'a> Spans<'a> {
     }
 
     fn attributes(&self, rows: Range<Row>) -> Values {
-        let process = self.of.process;
-        if process.attrs.all().is_empty() {
-            return Values::same_text(None, rows.len());
-        }
-        Values::texts(self.views(rows).map(|span| attributes(span.attrs(), &process.names)))
+        let names = &self.of.process.names;
+        let first = self.attributed.partition_point(|of| of.0 < rows.start);
+        let mut next = self.attributed[first..].iter().peekable();
+        Values::texts(rows.map(|row| {
+            let (_, attrs) = next.next_if(|of| of.0 == row)?;
+            attributes(attrs, names)
+        }))
     }
 }
 
@@ -156,6 +212,10 @@ impl Rows for Spans<'_> {
                 Cpu::Missing(_) => None,
             })),
             "cpu_not_captured" => {
+                let is_there = |row| matches!(process.span(row).cpu_ns(), Cpu::Captured(_));
+                if rows.clone().all(is_there) {
+                    return Values::same_text(None, rows.len());
+                }
                 let missing = |span: SpanView<'_>| match span.cpu_ns() {
                     Cpu::Captured(_) => None,
                     Cpu::Missing(why) => Some(why as u32),
@@ -176,38 +236,69 @@ impl Rows for Spans<'_> {
 
 /// What [`Spans`] rounds away: flags, and the ticks between a time and the nanosecond it is told
 /// in. A time that is not told is here in full.
-pub(super) struct Ticks<'a>(pub(super) &'a Of<'a>);
+pub(super) struct Ticks<'a> {
+    of: &'a Of<'a>,
+    /// Rows that were looked at last, and whether any of their rests is large.
+    looked: RefCell<(Range<Row>, bool)>,
+}
+
+impl<'a> Ticks<'a> {
+    pub(super) fn new(of: &'a Of<'a>) -> Ticks<'a> {
+        Ticks { of, looked: RefCell::new((0..0, false)) }
+    }
+
+    fn words(&self, rows: Range<Row>) -> Values {
+        let clock = self.of.process.clock.backwards();
+        let mut any_large = false;
+        let words = Values::whole(rows.clone().map(|row| {
+            let word = self.bits(row, &clock).word();
+            any_large |= SpanBits::has_large(word);
+            word
+        }));
+        *self.looked.borrow_mut() = (rows, any_large);
+        words
+    }
+
+    /// Rests are large only where times are not told, or damaged: what was looked at says.
+    fn large(&self, lane: usize, rows: Range<Row>) -> Values {
+        if *self.looked.borrow() == (rows.clone(), false) {
+            return Values::same_whole(None, rows.len());
+        }
+        let clock = self.of.process.clock.backwards();
+        Values::wholes(rows.map(|row| self.bits(row, &clock).large(lane)))
+    }
+
+    fn bits(&self, row: Row, clock: &Backwards) -> SpanBits {
+        let (process, spans) = (self.of.process, &self.of.process.spans);
+        let length = |ticks| clock.length_rest(self.of.length(ticks), ticks);
+        let cpu = match spans.cpu(row) {
+            Cpu::Captured(ticks) => length(ticks),
+            Cpu::Missing(_) => 0,
+        };
+        let overhead = spans.overhead(row);
+        let told = self.of.length(overhead).filter(|_| process.has_overhead());
+        SpanBits {
+            flags: spans.flags(row),
+            rests: [
+                clock.rest(self.of.moment(spans.start(row)), spans.start(row)),
+                length(spans.duration(row)),
+                cpu,
+                clock.length_rest(told, overhead),
+            ],
+        }
+    }
+}
 
 impl Rows for Ticks<'_> {
     fn len(&self) -> usize {
-        self.0.process.spans.len()
+        self.of.process.spans.len()
     }
 
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
         let rows = rows.start as Row..rows.end as Row;
-        let (process, spans) = (self.0.process, &self.0.process.spans);
-        let clock = &process.clock;
-        match name {
-            "flags" => Values::whole(rows.map(|row| spans.flags(row).into())),
-            "start" => Values::whole(
-                rows.map(|row| clock.rest(self.0.moment(spans.start(row)), spans.start(row))),
-            ),
-            "duration" => Values::whole(rows.map(|row| {
-                let ticks = spans.duration(row);
-                clock.length_rest(self.0.length(ticks), ticks)
-            })),
-            "cpu" => Values::whole(rows.map(|row| match spans.cpu(row) {
-                Cpu::Captured(ticks) => clock.length_rest(self.0.length(ticks), ticks),
-                Cpu::Missing(_) => 0,
-            })),
-            "overhead" => {
-                let told = process.has_overhead();
-                Values::whole(rows.map(|row| {
-                    let ticks = spans.overhead(row);
-                    clock.length_rest(self.0.length(ticks).filter(|_| told), ticks)
-                }))
-            }
-            _ => self.0.common(name, rows.len()),
+        match SpanBits::LANES.iter().position(|lane| *lane == name) {
+            None => self.words(rows),
+            Some(lane) => self.large(lane, rows),
         }
     }
 }
