@@ -36,7 +36,6 @@ pub struct Asked {
 }
 
 /// Runs that were opened, ready for queries.
-#[derive(Debug)]
 pub struct Session {
     context: SessionContext,
     limits: Limits,
@@ -103,6 +102,8 @@ fn context(
     // Rows that a filter or the best so far of an `order by ... limit` rules out are not decoded.
     options.execution.parquet.pushdown_filters = true;
     options.execution.parquet.reorder_filters = true;
+    // A view keeps its order: `select * from slowest` gives the slowest first.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     let runtime = runtime(limits, scratch, stores);
     let runtime = runtime.map_err(|e| SqlError::Failed(e.to_string()))?;
     let context = SessionContext::new_with_config_rt(config, runtime);

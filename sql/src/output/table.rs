@@ -114,11 +114,12 @@ fn layout(natural: &[usize], limit: usize) -> Vec<usize> {
         let Some(excess) = total.checked_sub(limit).filter(|&excess| excess > 0) else {
             return widths;
         };
-        let widest = widths.iter_mut().max().filter(|width| **width > NARROW);
-        match widest {
+        match widths.iter_mut().max().filter(|width| **width > NARROW) {
             Some(width) => *width = (*width - excess.min(*width)).max(NARROW),
-            None if widths.len() > 1 => _ = widths.pop(),
-            None => return vec![limit.max(1)],
+            None => match natural {
+                [fewer @ .., _] if !fewer.is_empty() => return layout(fewer, limit),
+                _ => return vec![limit.max(1)],
+            },
         }
     }
 }
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(layout(&[10, 20], 80), [10, 20]);
         assert_eq!(layout(&[10, 60], 40), [10, 28]);
         assert_eq!(layout(&[40, 60], 60), [40, 18]);
-        assert_eq!(layout(&[30, 30, 30], 28), [12, 14]);
+        assert_eq!(layout(&[30, 30, 30], 28), [14, 12]);
         assert_eq!(layout(&[100], 20), [20]);
     }
 }

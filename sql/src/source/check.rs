@@ -3,7 +3,7 @@
 use super::Source;
 use crate::SqlError;
 use datafusion::datasource::listing::ListingTableUrl;
-use datafusion::parquet::arrow::async_reader::{AsyncFileReader, ParquetObjectReader};
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::prelude::SessionContext;
 use futures::{StreamExt, TryStreamExt, stream};
 use hodo_trace::packed::{SCHEMA, SCHEMA_KEY, Table};
@@ -14,7 +14,7 @@ const AT_ONCE: usize = 16;
 
 /// Refuses runs whose tables a newer hodo made.
 pub async fn check(context: &SessionContext, sources: &[Source]) -> Result<(), SqlError> {
-    let each = sources.iter().map(|source| one(context, source));
+    let each: Vec<_> = sources.iter().map(|source| one(context, source)).collect();
     stream::iter(each).buffer_unordered(AT_ONCE).try_collect::<()>().await
 }
 
@@ -23,7 +23,7 @@ async fn one(context: &SessionContext, source: &Source) -> Result<(), SqlError> 
         return Ok(());
     };
     let version = version(context, place).await.map_err(|why| {
-        SqlError::Source(format!("cannot read the tables at {}: {why}", source.tables))
+        SqlError::Source(format!("cannot read the tables at {}: {}", source.tables, advice(&why)))
     })?;
     match version {
         Some(version) if version > SCHEMA => Err(SqlError::Source(format!(
@@ -31,6 +31,16 @@ async fn one(context: &SessionContext, source: &Source) -> Result<(), SqlError> 
             source.tables
         ))),
         _ => Ok(()),
+    }
+}
+
+/// What the store said, or what to do about it.
+fn advice(why: &dyn std::fmt::Display) -> String {
+    let said = why.to_string();
+    match said.contains("Range request not supported") {
+        true => "the web server gives no parts of files (Range); nginx, Apache and object stores do"
+            .to_owned(),
+        false => said,
     }
 }
 
@@ -44,9 +54,7 @@ async fn version(
     let state = context.state();
     let mut files = place.list_all_files(&state, &*store, ".parquet").await?;
     let Some(file) = files.try_next().await? else { return Ok(None) };
-    let mut reader =
-        ParquetObjectReader::new(store.clone(), file.location).with_file_size(file.size);
-    let metadata = reader.get_metadata(None).await?;
+    let metadata = DFParquetMetadata::new(&*store, &file).fetch_metadata().await?;
     let pairs = metadata.file_metadata().key_value_metadata();
     let told = pairs.into_iter().flatten().find(|pair| pair.key == SCHEMA_KEY);
     Ok(told.and_then(|pair| pair.value.as_deref()?.parse().ok()))

@@ -10,7 +10,7 @@ fn start(dir: &Folder) -> Option<Tmux> {
     // A history of its own.
     tmux.line(&format!("export XDG_STATE_HOME={}/state", dir.path().display()));
     tmux.line("clear; hodo-sql");
-    tmux.wait("the prompt", |screen| screen.contains("hodo> "));
+    tmux.wait("the prompt", |screen| screen.contains("hodo>"));
     Some(tmux)
 }
 
@@ -81,7 +81,7 @@ fn history_outlives_the_prompt() {
     tmux.key("C-d");
     tmux.wait("the shell", |screen| screen.trim_end().ends_with('$'));
     tmux.line("clear; hodo-sql");
-    tmux.wait("the prompt", |screen| screen.contains("hodo> ") && !screen.contains("remember"));
+    tmux.wait("the prompt", |screen| screen.contains("hodo>") && !screen.contains("remember"));
     tmux.key("Up");
     tmux.wait("the line", |screen| screen.contains("remember me"));
 }

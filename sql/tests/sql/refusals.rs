@@ -60,9 +60,12 @@ fn no_function_opens_files() {
         .map(|row| row["name"].as_str().unwrap().to_owned())
         .collect();
     assert!(names.len() > 100, "{names:?}");
+    // These tell of the files that are read anyway, and open none.
+    let telling = ["input_file_name", "file_row_index"];
     let reaching = ["read", "file", "load", "open", "glob", "scan", "import", "export", "http"];
+    let others = names.iter().filter(|name| !telling.contains(&name.as_str()));
     let found: Vec<_> =
-        names.iter().filter(|name| reaching.iter().any(|word| name.contains(word))).collect();
+        others.filter(|name| reaching.iter().any(|word| name.contains(word))).collect();
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -74,7 +77,7 @@ fn mistakes_are_explained() {
         ("select * from span", "no table `span`; did you mean `spans`?"),
         ("select * from elephants", "there are: attrs, copies"),
         ("select *\nfrom spans wher name = 'x' y", "in line 2\n  from spans wher name"),
-        ("select cuont(*) from spans", "count"),
+        ("select durationss(self_ns) from spans", "durations"),
     ] {
         let said = refusal(dir.path(), &[query], 2);
         assert!(said.contains(wanted), "{query}: {said}");

@@ -33,8 +33,18 @@ fn started(mut command: Command, port: u16) -> Server {
     server
 }
 
-/// Python's web server on the files of a folder.
-pub fn web(folder: &Path) -> Server {
+/// A web server on the files of a folder, which gives parts of files; none where the Python of the
+/// tests is not told.
+pub fn web(folder: &Path) -> Option<Server> {
+    let port = free_port();
+    let mut command = Command::new(python()?);
+    command.args(["-m", "RangeHTTPServer", &port.to_string(), "--bind", "127.0.0.1"]);
+    command.current_dir(folder);
+    Some(started(command, port))
+}
+
+/// Python's own web server, which gives whole files only.
+pub fn whole_files(folder: &Path) -> Server {
     let port = free_port();
     let mut command = Command::new("python3");
     command.args(["-m", "http.server", &port.to_string(), "--bind", "127.0.0.1"]);
@@ -42,14 +52,19 @@ pub fn web(folder: &Path) -> Server {
     started(command, port)
 }
 
+/// The Python that has what the tests need.
+fn python() -> Option<std::ffi::OsString> {
+    let python = std::env::var_os("HODO_SQL_PYTHON");
+    if python.is_none() {
+        eprintln!("not checked: HODO_SQL_PYTHON names no Python with servers (`make test-sql` does)");
+    }
+    python
+}
+
 /// A server that speaks S3; none where the Python of the tests is not told.
 pub fn s3() -> Option<Server> {
-    let Some(python) = std::env::var_os("HODO_SQL_PYTHON") else {
-        eprintln!("not checked: HODO_SQL_PYTHON names no Python with moto (`make test-sql` does)");
-        return None;
-    };
     let port = free_port();
-    let mut command = Command::new(python);
+    let mut command = Command::new(python()?);
     command.args(["-c", "from moto.server import main; main()", "-H", "127.0.0.1"]);
     command.args(["-p", &port.to_string()]);
     Some(started(command, port))

@@ -38,18 +38,27 @@ fn files_have_addresses() {
 #[test]
 fn a_web_server_has_runs() {
     let (dir, packs) = packs();
-    let server = servers::web(packs.path());
+    let Some(server) = servers::web(packs.path()) else { return };
     let address = format!("http://127.0.0.1:{}", server.port);
     let wanted = rows(dir.path(), &[QUERY]);
     assert_eq!(rows(dir.path(), &[&format!("{address}/{ID}"), QUERY]), wanted);
     assert_eq!(rows(dir.path(), &[&format!("{address}/50%25%20of%20%231/"), QUERY]), wanted);
     // Both at once, and beside a local one.
     let count = "select count(*) as n from spans";
-    assert_eq!(stdout(dir.path(), &[&address, count, "--format", "csv"]), "n\r\n88\r\n");
+    assert_eq!(stdout(dir.path(), &[&address, count, "--format", "csv"]), "n\r\n84\r\n");
     let both = [&*address, ID, count, "--format", "csv"];
-    assert_eq!(stdout(dir.path(), &both), "n\r\n132\r\n");
+    assert_eq!(stdout(dir.path(), &both), "n\r\n126\r\n");
     let said = refusal(dir.path(), &[&format!("{address}/nothing"), "select 1 as a"], 1);
     assert!(said.contains("cannot list"), "{said}");
+}
+
+#[test]
+fn a_web_server_that_gives_no_parts_of_files_is_told() {
+    let (dir, packs) = packs();
+    let server = servers::whole_files(packs.path());
+    let address = format!("http://127.0.0.1:{}/{ID}", server.port);
+    let said = refusal(dir.path(), &[&address, QUERY], 1);
+    assert!(said.contains("gives no parts of files") && said.contains("nginx"), "{said}");
 }
 
 /// Puts every file of a folder into a bucket.
@@ -110,11 +119,11 @@ fn a_bucket_has_runs() {
     let run = format!("s3://bucket/team/runs/{ID}");
     assert_eq!(printed(&[&run, QUERY, "--format", "csv"]), local);
     let count = "select count(*) as n from spans";
-    assert_eq!(printed(&["s3://bucket/team/runs/", count, "--format", "csv"]), "n\r\n88\r\n");
+    assert_eq!(printed(&["s3://bucket/team/runs/", count, "--format", "csv"]), "n\r\n84\r\n");
     // A bucket beside a folder.
     made::write(dir.path(), "20261115-202000-train-bbbbbb", &[&samples::many_names(7)]);
     let both = [&*run, "20261115-202000", count, "--format", "csv"];
-    assert_eq!(printed(&both), "n\r\n1044\r\n");
+    assert_eq!(printed(&both), "n\r\n1042\r\n");
     let nothing = ask_s3(dir.path(), server.port, &["s3://bucket/none", "select 1 as a"]);
     assert_eq!(nothing.status.code(), Some(1));
     let said = String::from_utf8_lossy(&nothing.stderr).into_owned();
