@@ -90,7 +90,8 @@ impl Asker<'_> {
         out.end()?;
         if self.is_chatty {
             let rows = self.most().map_or(rows, |most| rows.min(most - 1));
-            println!("({rows} rows, {:.2} s)", began.elapsed().as_secs_f64());
+            let rows = hodo_sql::plural(rows as u64, "row");
+            println!("({rows}, {:.2} s)", began.elapsed().as_secs_f64());
         }
         Ok(())
     }

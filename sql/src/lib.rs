@@ -27,5 +27,5 @@ pub use error::SqlError;
 pub use limits::{Limits, parse_bytes, parse_timeout};
 pub use session::{Asked, Note, Session};
 pub use statements::is_ended;
-pub use term::text::safe as printable;
+pub use term::text::{plural, safe as printable};
 pub use views::VIEWS;

@@ -20,7 +20,7 @@ fn a_statement_may_take_several_lines() {
     let Some(tmux) = start(&dir) else { return };
     tmux.line("select name, count(*) as n");
     tmux.line("from spans where name = 'batch' group by name;");
-    let screen = tmux.wait("the answer", |screen| screen.contains("(1 rows"));
+    let screen = tmux.wait("the answer", |screen| screen.contains("(1 row"));
     assert!(screen.contains("batch  6"), "{screen}");
 }
 
@@ -48,7 +48,7 @@ fn tab_completes_tables_and_columns() {
     tmux.ask(&["send-keys", "-l", "select max(dur"]);
     tmux.key("Tab");
     tmux.wait("a column", |screen| screen.contains("select max(duration"));
-    tmux.ask(&["send-keys", "-l", "_ns) as x from slow"]);
+    tmux.ask(&["send-keys", "-l", "_ns) as most_ns from slow"]);
     tmux.key("Tab");
     tmux.wait("a table", |screen| screen.contains("from slowest"));
     tmux.line(";");
@@ -77,7 +77,7 @@ fn history_outlives_the_prompt() {
     let dir = folder(&samples::training(100));
     let Some(tmux) = start(&dir) else { return };
     tmux.line("select 'remember me' as words;");
-    tmux.wait("the answer", |screen| screen.contains("(1 rows"));
+    tmux.wait("the answer", |screen| screen.contains("(1 row"));
     tmux.key("C-d");
     tmux.wait("the shell", |screen| screen.trim_end().ends_with('$'));
     tmux.line("clear; hodo-sql");

@@ -54,7 +54,9 @@ impl Tmux {
 
     /// Types a line.
     pub fn line(&self, text: &str) {
-        self.ask(&["send-keys", "-l", text]);
+        // A semicolon at the end would divide tmux's own commands.
+        let text = text.strip_suffix(';').map_or(text.to_owned(), |rest| format!("{rest}\\;"));
+        self.ask(&["send-keys", "-l", &text]);
         self.ask(&["send-keys", "Enter"]);
     }
 
