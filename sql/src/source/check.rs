@@ -38,8 +38,10 @@ async fn one(context: &SessionContext, source: &Source) -> Result<(), SqlError> 
 fn advice(why: &dyn std::fmt::Display) -> String {
     let said = why.to_string();
     match said.contains("Range request not supported") {
-        true => "the web server gives no parts of files (Range); nginx, Apache and object stores do"
-            .to_owned(),
+        true => {
+            "the web server gives no parts of files (Range); nginx, Apache and object stores do"
+                .to_owned()
+        }
         false => said,
     }
 }

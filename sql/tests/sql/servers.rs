@@ -56,7 +56,9 @@ pub fn whole_files(folder: &Path) -> Server {
 fn python() -> Option<std::ffi::OsString> {
     let python = std::env::var_os("HODO_SQL_PYTHON");
     if python.is_none() {
-        eprintln!("not checked: HODO_SQL_PYTHON names no Python with servers (`make test-sql` does)");
+        eprintln!(
+            "not checked: HODO_SQL_PYTHON names no Python with servers (`make test-sql` does)"
+        );
     }
     python
 }
