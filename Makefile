@@ -46,7 +46,7 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready
 	@bash cpp/tests/run.sh "$(CACHE)"
 
 .PHONY: test-spark
-test-spark: ## The tables of a run as Spark reads them; installs Java where there is none
+test-spark: sql ## The tables of a run as Spark reads them; installs Java where there is none
 	@cargo build --locked --quiet --profile demo -p hodo-cli
 	@bash scripts/spark-tests.sh "$(CACHE)"
 

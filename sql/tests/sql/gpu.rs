@@ -6,7 +6,7 @@ use hodo_format::record::SpanId;
 use serde_json::json;
 
 /// Two scopes with kernels, one of which begins before the one before it ends.
-fn step() -> Made {
+pub fn step() -> Made {
     let mut run = Made::new(100);
     run.gpu_state = r#"{"level":"trace","devices":[{"device":0,"name":"NVIDIA H200"}]}"#.to_owned();
     let forward = run.span(Scope::new("forward", SpanId::NONE, 0, 40 * MS));

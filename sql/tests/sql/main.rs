@@ -10,6 +10,7 @@ mod kept;
 mod limits;
 mod program;
 mod prompt;
+mod readers;
 mod refusals;
 mod servers;
 mod stores;

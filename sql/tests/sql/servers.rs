@@ -53,7 +53,7 @@ pub fn whole_files(folder: &Path) -> Server {
 }
 
 /// The Python that has what the tests need.
-fn python() -> Option<std::ffi::OsString> {
+pub fn python() -> Option<std::ffi::OsString> {
     let python = std::env::var_os("HODO_SQL_PYTHON");
     if python.is_none() {
         eprintln!(
