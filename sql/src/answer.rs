@@ -1,6 +1,7 @@
 //! A statement that runs, and its rows as they come.
 
-use crate::{SqlError, wrong};
+use crate::guard::Guard;
+use crate::{Limits, SqlError, wrong};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::execution::context::SQLOptions;
@@ -82,6 +83,7 @@ pub struct Answer {
     /// Time that the query may still take; what its reader takes does not count.
     left: Option<Duration>,
     timeout: Option<Duration>,
+    _memory: Guard,
 }
 
 impl Answer {
@@ -90,12 +92,14 @@ impl Answer {
         query: Query,
         statement: Statement,
         most: Option<usize>,
-        timeout: Option<Duration>,
+        limits: Limits,
     ) -> Result<Answer, SqlError> {
         let (send, batches) = mpsc::channel(AHEAD);
         // A task of its own: planning too may take longer than anyone wants to wait.
         let task = Some(tokio::spawn(query.run(statement, most, send)));
-        let mut answer = Answer { schema: None, batches, task, left: timeout, timeout };
+        let (timeout, memory) = (limits.timeout, Guard::start(limits.memory_bytes));
+        let mut answer =
+            Answer { schema: None, batches, task, left: timeout, timeout, _memory: memory };
         if let Some(Piece::Columns(schema)) = answer.piece().await? {
             answer.schema = Some(schema);
         }

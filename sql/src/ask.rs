@@ -54,6 +54,7 @@ impl Asker<'_> {
             .permissions(permissions)
             .tempfile_in(folder.unwrap_or(Path::new(".")))
             .map_err(failed)?;
+        hodo_sql::remove_at_end(draft.path());
         let mut out = sink(self.format, Box::new(draft.as_file()));
         self.all(text, statements, &mut *out).await?;
         drop(out);

@@ -68,6 +68,7 @@ fn run(cli: &Cli) -> Result<(), SqlError> {
     let limits = limits(&cli.args)?;
     let failed = |e| SqlError::Failed(format!("cannot start: {e}"));
     let scratch = tempfile::Builder::new().prefix("hodo-sql-").tempdir().map_err(failed)?;
+    hodo_sql::remove_at_end(scratch.path());
     let asked = Asked {
         names,
         all: cli.args.all,

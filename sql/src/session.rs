@@ -85,7 +85,7 @@ impl Session {
     ) -> Result<Answer, SqlError> {
         let query =
             Query { context: self.context.clone(), tables: self.tables(), text: text.to_owned() };
-        Answer::start(query, statement, most, self.limits.timeout).await
+        Answer::start(query, statement, most, self.limits).await
     }
 }
 

@@ -45,6 +45,20 @@ fn a_query_that_cannot_do_with_its_memory_is_stopped() {
     nothing_is_left(&scratch);
 }
 
+/// The engine does not count what a function makes of one row.
+#[test]
+fn memory_that_the_engine_does_not_count_ends_the_query_too() {
+    let (dir, scratch) = (folder(&samples::training(100)), Folder::new());
+    let file = scratch.path().join("rows.csv");
+    let query = "select repeat('x', 1000000000) as text";
+    let args = [query, "--memory", "16m", "--format", "csv", "-o", file.to_str().unwrap()];
+    let output = in_scratch(dir.path(), &scratch, &args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--memory"), "{said}");
+    nothing_is_left(&scratch);
+}
+
 #[test]
 fn what_does_not_fit_the_memory_goes_to_files_and_the_files_go() {
     let (dir, scratch) = (folder(&samples::training(100)), Folder::new());
