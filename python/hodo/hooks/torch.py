@@ -21,11 +21,27 @@ def install(undo: Undo, settings: Settings) -> None:
     import torch
 
     hooks = _Torch(torch, undo, settings)
+    _now.spans = hooks.spans
+    undo.later(_now.off)
     hooks.modules(settings.layers)
     hooks.autograd()
     hooks.optimizers()
     hooks.scalers()
     hooks.graphs()
+
+
+class _Now:
+    """The hooking that is on. Schedules keep the step that an optimizer had when they were made, also
+    beyond the hooking that it was of: so that looks here."""
+
+    spans: Spans | None = None
+
+    def off(self) -> None:
+        """None is on."""
+        self.spans = None
+
+
+_now = _Now()
 
 
 def compiling(torch: Any) -> Callable[[], bool]:
@@ -48,7 +64,7 @@ class _Torch:
 
     def __init__(self, torch: Any, undo: Undo, settings: Settings) -> None:
         self._torch, self._undo = torch, undo
-        self._spans = Spans(torch, settings, undo)
+        self.spans = Spans(torch, settings, undo)
         self._is_compiling = compiling(torch)
         self._names: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
         self._backward: Any = None
@@ -86,7 +102,7 @@ class _Torch:
         here.depth = 1
         here.modules.append(module)
         try:
-            with self._spans.open(self._kind(module), **self._attributes(module)):
+            with self.spans.open(self._kind(module), **self._attributes(module)):
                 return call(module, *args, **kwargs)
         finally:
             here.depth = 0
@@ -121,7 +137,7 @@ class _Torch:
         name = self._name(here.modules[-1], module)
         here.modules.append(module)
         try:
-            with self._spans.open(name, tag=type(module).__name__):
+            with self.spans.open(name, tag=type(module).__name__):
                 return call(module, *args, **kwargs)
         finally:
             here.modules.pop()
@@ -157,7 +173,7 @@ class _Torch:
             depth, here.depth = here.depth, 0
             modules, here.modules = here.modules, []
             try:
-                with self._spans.open("backward", **attrs):
+                with self.spans.open("backward", **attrs):
                     self._backward = _hodo.current()
                     return run(*args, **kwargs)
             finally:
@@ -182,7 +198,7 @@ class _Torch:
         def hook(kind: type) -> None:
             for each in kind.__mro__[: kind.__mro__.index(optimizer)]:
                 step = vars(each).get("step")
-                if step is not None and getattr(step, "_hodo", None) is not undo:
+                if step is not None and not hasattr(step, "_hodo"):
                     undo.patch(each, "step", stepping(step))
 
         undo, stepping = self._undo, self._stepping
@@ -193,13 +209,14 @@ class _Torch:
                 hook(kind)
 
     def _stepping(self, step: Any) -> Any:
-        is_compiling, undo, spans = self._is_compiling, self._undo, self._spans
+        is_compiling = self._is_compiling
 
         @functools.wraps(step)
         def stepping(self: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return step(self, *args, **kwargs)
-            if undo.done or here.is_optimizing:
+            spans = _now.spans
+            if spans is None or here.is_optimizing:
                 here.stepped = True
                 return step(self, *args, **kwargs)
             here.is_optimizing = True
@@ -210,7 +227,7 @@ class _Torch:
             finally:
                 here.is_optimizing = False
 
-        stepping._hodo = undo  # type: ignore[attr-defined]
+        stepping._hodo = True  # type: ignore[attr-defined]
         hide(stepping)
         return stepping
 
@@ -225,7 +242,7 @@ class _Torch:
             self._undo.patch(scaler, "unscale_", self._unscaled(scaler.unscale_))
 
     def _scaled(self, step: Any) -> Any:
-        undo, spans = self._undo, self._spans
+        undo, spans = self._undo, self.spans
 
         @functools.wraps(step)
         def scaled(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -244,7 +261,7 @@ class _Torch:
         return scaled
 
     def _unscaled(self, unscale: Any) -> Any:
-        undo, spans = self._undo, self._spans
+        undo, spans = self._undo, self.spans
 
         @functools.wraps(unscale)
         def unscaled(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -257,7 +274,7 @@ class _Torch:
 
     def graphs(self) -> None:
         """Captures and replays of CUDA graphs."""
-        graphs, undo, spans = self._torch.cuda.graphs, self._undo, self._spans
+        graphs, undo, spans = self._torch.cuda.graphs, self._undo, self.spans
         replay, enter, leave = (
             graphs.CUDAGraph.replay,
             graphs.graph.__enter__,
@@ -304,7 +321,7 @@ class _AfterClosure:
     is first called; an optimizer that calls it again does so inside."""
 
     def __init__(self, spans: Spans, optimizer: Any) -> None:
-        self._spans, self._optimizer = spans, optimizer
+        self.spans, self._optimizer = spans, optimizer
         self._span: Any = None
         self._waits = False
 
@@ -340,7 +357,7 @@ class _AfterClosure:
 
     def _open(self) -> None:
         if self._span is None:
-            span = self._spans.open("optimizer", **_steps_of(self._optimizer))
+            span = self.spans.open("optimizer", **_steps_of(self._optimizer))
             span.__enter__()
             self._span = span
 
