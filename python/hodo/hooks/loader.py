@@ -94,7 +94,7 @@ class Pass:
         self._loop: _loop.Loop | None = None
         self._next: Any = None
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         # Whoever asks for the iterator's class means what is in here.
         return type(self._items)
@@ -168,7 +168,7 @@ class Pass:
 def _is_for_loop(frame: Any) -> bool:
     """Whether what runs in a frame is the head of a ``for`` loop."""
     code = frame.f_code.co_code
-    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == _FOR_ITER
+    return bool(0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == _FOR_ITER)
 
 
 def _is_training() -> bool:
@@ -178,7 +178,7 @@ def _is_training() -> bool:
     if _is_inside(*EVALUATIONS):
         return False
     model = here.trained and here.trained()
-    return torch.is_grad_enabled() and (model is None or model.training)
+    return bool(torch.is_grad_enabled() and (model is None or model.training))
 
 
 def _is_inside(*names: str) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import textwrap
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
+from helpers import Run, record
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from helpers import Run, record  # noqa: E402
 
 # One thread: the models are tiny, and other tests run meanwhile.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
@@ -58,8 +57,6 @@ def trained(tmp_path: Path) -> Callable[..., Run]:
     pytest.importorskip("torch")
 
     def run(code: str, profile: str = "hodo.profile()", **env: str) -> Run:
-        import textwrap
-
         whole = HEAD.format(profile=profile) + textwrap.dedent(code) + TAIL
         return record(tmp_path, whole, **{**ENVIRONMENT, **env})
 
@@ -79,17 +76,10 @@ def ran(tmp_path: Path) -> Callable[..., Run]:
     return run
 
 
-def tree(text: str) -> str:
+@pytest.fixture
+def tree() -> Callable[[str], str]:
     """A tree as a test writes it."""
-    import textwrap
-
-    return textwrap.dedent(text).strip()
-
-
-@pytest.fixture(name="tree")
-def tree_of() -> Callable[[str], str]:
-    """`tree`, to a test."""
-    return tree
+    return lambda text: textwrap.dedent(text).strip()
 
 
 def torch_version() -> tuple[int, ...]:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
