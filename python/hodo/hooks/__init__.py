@@ -220,7 +220,8 @@ def from_environment() -> tuple[list[str], Settings] | None:
     text = os.environ.get(VARIABLE, "").strip()
     if text.lower() in ("", "0", "off", "no", "false"):
         return None
-    layers, memory, wanted = 0, False, []
+    layers, memory = 0, False
+    wanted: list[str] = []
     for word in (word.strip().lower() for word in text.split(",")):
         if word.startswith("layers=") and word[7:].isdecimal():
             layers = int(word[7:])

@@ -8,7 +8,7 @@ from typing import Any
 
 from hodo import _hodo
 from hodo.hooks import Settings, Undo
-from hodo.hooks.torch import compiling, hide
+from hodo.hooks._compiled import compiling, hide
 
 COLLECTIVES = (
     "all_gather",
@@ -80,7 +80,7 @@ def _collective(run: Any, name: str, is_compiling: Any, undo: Undo) -> Any:
     return collective
 
 
-def _attributes(args: Any, kwargs: Any) -> dict[str, int]:
+def _attributes(args: Any, kwargs: Any) -> dict[str, Any]:
     """The bytes of the largest tensor: what is sent or what is received by one rank."""
     sizes = [
         each.numel() * each.element_size()

@@ -94,7 +94,7 @@ class Pass:
         self._loop: _loop.Loop | None = None
         self._next: Any = None
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         # Whoever asks for the iterator's class means what is in here.
         return type(self._items)
@@ -111,7 +111,7 @@ class Pass:
     def __next__(self) -> Any:
         if self._next is None:
             self._next = self._chosen(_is_for_loop(sys._getframe(1)))
-        return self._next()
+        return self._next(self)
 
     def __del__(self) -> None:
         self.close()
@@ -123,23 +123,29 @@ class Pass:
             loop.close(error)
 
     def _chosen(self, is_for_loop: bool) -> Any:
-        """How items are fetched: that is known when the first is asked for."""
+        """How items are fetched: that is known when the first is asked for.
+
+        A function, not a method of this one: a pass that held itself would outlive its loop.
+        """
         if _loop.is_fetching() or _hodo.levels_to("data_wait") == 0:
             # Somebody waits already: another loader, or `hodo.batches`.
-            return functools.partial(next, self._items)
+            return Pass._passing
         name = "epoch" if _is_training() else "evaluate"
         outer = _loop.innermost()
         # One that a program asks by hand, as for a sample, may never be finished; and in two loops
         # of one kind, as of loaders that are zipped, the outer one has the steps.
         if not is_for_loop or (outer is not None and outer.name == name):
-            return self._waiting
+            return Pass._waiting
         index = self._passes.get(name, 0)
         self._passes[name] = index + 1
         # The program's own scope of that name is enough, as that of `hodo.epochs`.
         around = EVALUATIONS if name == "evaluate" else (name,)
         self._loop = _loop.Loop(name, index, is_called=False, is_pass=not _is_inside(*around))
         self._loop.open()
-        return self._stepping
+        return Pass._stepping
+
+    def _passing(self) -> Any:
+        return next(self._items)
 
     def _waiting(self) -> Any:
         loop = _loop.innermost()
@@ -162,7 +168,7 @@ class Pass:
 def _is_for_loop(frame: Any) -> bool:
     """Whether what runs in a frame is the head of a ``for`` loop."""
     code = frame.f_code.co_code
-    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == _FOR_ITER
+    return bool(0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == _FOR_ITER)
 
 
 def _is_training() -> bool:
@@ -172,7 +178,7 @@ def _is_training() -> bool:
     if _is_inside(*EVALUATIONS):
         return False
     model = here.trained and here.trained()
-    return torch.is_grad_enabled() and (model is None or model.training)
+    return bool(torch.is_grad_enabled() and (model is None or model.training))
 
 
 def _is_inside(*names: str) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from hodo import _hodo
-from hodo.hooks import Settings, Undo, _loop
+from hodo.hooks import Settings, Undo, _graphs, _loop, _optimizer
+from hodo.hooks._compiled import compiling, hide
 from hodo.hooks._spans import Spans, here
 
 
@@ -20,35 +20,19 @@ def install(undo: Undo, settings: Settings) -> None:
     """Hooks modules, autograd, optimizers, scalers and CUDA graphs."""
     import torch
 
-    hooks = _Torch(torch, undo, settings)
+    spans = Spans(torch, settings, undo)
+    hooks = _Torch(torch, spans, undo)
     hooks.modules(settings.layers)
     hooks.autograd()
-    hooks.optimizers()
-    hooks.scalers()
-    hooks.graphs()
-
-
-def compiling(torch: Any) -> Callable[[], bool]:
-    """The function that says whether the caller is being compiled."""
-    asked = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-    return asked or (lambda: False)
-
-
-def hide(wrapper: Any) -> None:
-    """Keeps ``torch.compile`` from starting at a wrapper: it starts at what that calls, as without."""
-    try:
-        from torch._C._dynamo.eval_frame import skip_code  # type: ignore[import-not-found]
-    except ImportError:
-        return
-    skip_code(wrapper.__code__)
+    _optimizer.install(torch, spans, undo)
+    _graphs.install(torch, spans, undo)
 
 
 class _Torch:
-    """One hooking of torch."""
+    """One hooking of torch's modules and of autograd."""
 
-    def __init__(self, torch: Any, undo: Undo, settings: Settings) -> None:
-        self._torch, self._undo = torch, undo
-        self._spans = Spans(torch, settings, undo)
+    def __init__(self, torch: Any, spans: Spans, undo: Undo) -> None:
+        self._torch, self._spans, self._undo = torch, spans, undo
         self._is_compiling = compiling(torch)
         self._names: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
         self._backward: Any = None
@@ -167,203 +151,3 @@ class _Torch:
 
         hide(passing)
         return passing
-
-    def optimizers(self) -> None:
-        """The steps of all optimizers, whatever their class."""
-        optimizer = self._torch.optim.Optimizer
-        begin = optimizer.__init__
-
-        @functools.wraps(begin)
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            begin(self, *args, **kwargs)
-            if not undo.done:
-                hook(type(self))
-
-        def hook(kind: type) -> None:
-            for each in kind.__mro__[: kind.__mro__.index(optimizer)]:
-                step = vars(each).get("step")
-                if step is not None and getattr(step, "_hodo", None) is not undo:
-                    undo.patch(each, "step", stepping(step))
-
-        undo, stepping = self._undo, self._stepping
-        undo.patch(optimizer, "__init__", __init__)
-        # torch marks the classes that have objects.
-        for kind in _kinds_of(optimizer):
-            if getattr(vars(kind).get("step"), "hooked", False):
-                hook(kind)
-
-    def _stepping(self, step: Any) -> Any:
-        is_compiling, undo, spans = self._is_compiling, self._undo, self._spans
-
-        @functools.wraps(step)
-        def stepping(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
-                return step(self, *args, **kwargs)
-            if undo.done or here.is_optimizing:
-                here.stepped = True
-                return step(self, *args, **kwargs)
-            here.is_optimizing = True
-            span = _AfterClosure(spans, self)
-            try:
-                with span:
-                    return step(self, *span.around(args), **span.around_named(kwargs))
-            finally:
-                here.is_optimizing = False
-
-        stepping._hodo = undo  # type: ignore[attr-defined]
-        hide(stepping)
-        return stepping
-
-    def scalers(self) -> None:
-        """Steps through a GradScaler, which may leave them out; and the unscaling before them."""
-        amp = getattr(self._torch, "amp", None)
-        for home in (amp, self._torch.cuda.amp):
-            scaler = getattr(home, "GradScaler", None)
-            if scaler is None or "step" not in vars(scaler):
-                continue
-            self._undo.patch(scaler, "step", self._scaled(scaler.step))
-            self._undo.patch(scaler, "unscale_", self._unscaled(scaler.unscale_))
-
-    def _scaled(self, step: Any) -> Any:
-        undo, spans = self._undo, self._spans
-
-        @functools.wraps(step)
-        def scaled(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if undo.done or here.is_optimizing or not self.is_enabled():
-                return step(self, optimizer, *args, **kwargs)
-            here.is_optimizing, here.stepped = True, False
-            try:
-                with spans.open("optimizer", scaled=True, **_steps_of(optimizer)) as scope:
-                    result = step(self, optimizer, *args, **kwargs)
-                    if not here.stepped:
-                        scope.set(skipped=True)
-                    return result
-            finally:
-                here.is_optimizing = False
-
-        return scaled
-
-    def _unscaled(self, unscale: Any) -> Any:
-        undo, spans = self._undo, self._spans
-
-        @functools.wraps(unscale)
-        def unscaled(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if undo.done or not self.is_enabled():
-                return unscale(self, *args, **kwargs)
-            with spans.open("unscale"):
-                return unscale(self, *args, **kwargs)
-
-        return unscaled
-
-    def graphs(self) -> None:
-        """Captures and replays of CUDA graphs."""
-        graphs, undo, spans = self._torch.cuda.graphs, self._undo, self._spans
-        replay, enter, leave = (
-            graphs.CUDAGraph.replay,
-            graphs.graph.__enter__,
-            graphs.graph.__exit__,
-        )
-
-        @functools.wraps(replay)
-        def replayed(self: Any) -> Any:
-            if undo.done:
-                return replay(self)
-            with spans.open("graph_replay"):
-                return replay(self)
-
-        @functools.wraps(enter)
-        def __enter__(self: Any) -> Any:
-            spans.events.captures += 1
-            self._hodo = None if undo.done else _hodo.scope("graph_capture").__enter__()
-            try:
-                return enter(self)
-            except BaseException as error:
-                done(self, error)
-                raise
-
-        @functools.wraps(leave)
-        def __exit__(self: Any, *args: Any) -> Any:
-            try:
-                return leave(self, *args)
-            finally:
-                done(self, args[1] if len(args) > 1 else None)
-
-        def done(graph: Any, error: Any) -> None:
-            scope = graph.__dict__.pop("_hodo", None)
-            if scope is not None:
-                scope.__exit__(None if error is None else type(error), error, None)
-            spans.events.captures = max(0, spans.events.captures - 1)
-
-        undo.patch(graphs.CUDAGraph, "replay", replayed)
-        undo.patch(graphs.graph, "__enter__", __enter__)
-        undo.patch(graphs.graph, "__exit__", __exit__)
-
-
-class _AfterClosure:
-    """The scope of an optimizer's step. A closure, which computes the loss anew, comes before it when it
-    is first called; an optimizer that calls it again does so inside."""
-
-    def __init__(self, spans: Spans, optimizer: Any) -> None:
-        self._spans, self._optimizer = spans, optimizer
-        self._span: Any = None
-        self._waits = False
-
-    def around(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Positional arguments of a step, with a closure that tells when it is done."""
-        return (self._told(args[0]), *args[1:]) if args else args
-
-    def around_named(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The same for those by keyword."""
-        if "closure" in kwargs:
-            kwargs["closure"] = self._told(kwargs["closure"])
-        if not self._waits:
-            self._open()
-        return kwargs
-
-    def _told(self, closure: Any) -> Any:
-        if not callable(closure):
-            return closure
-        self._waits = True
-
-        @functools.wraps(closure)
-        def told(*args: Any, **kwargs: Any) -> Any:
-            # What is computed meanwhile may be optimized too, as by an optimizer of its own.
-            here.is_optimizing = False
-            try:
-                result = closure(*args, **kwargs)
-            finally:
-                here.is_optimizing = True
-            self._open()
-            return result
-
-        return told
-
-    def _open(self) -> None:
-        if self._span is None:
-            span = self._spans.open("optimizer", **_steps_of(self._optimizer))
-            span.__enter__()
-            self._span = span
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if self._span is not None:
-            self._span.__exit__(kind, error, trace)
-
-
-def _kinds_of(kind: type) -> list[type]:
-    """All classes below one."""
-    found = []
-    for each in kind.__subclasses__():
-        found += [each, *_kinds_of(each)]
-    return found
-
-
-def _steps_of(optimizer: Any) -> dict[str, Any]:
-    """What is said of an optimizer's step: how many backward passes it is of, where not one."""
-    backwards, here.backwards = here.backwards, 0
-    attrs: dict[str, Any] = {"tag": type(optimizer).__name__}
-    if backwards > 1:
-        attrs["accumulated"] = backwards
-    return attrs

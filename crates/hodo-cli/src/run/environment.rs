@@ -59,7 +59,7 @@ impl Launch {
         launch.set("HODO_GPU", args.gpu.word());
         if let Some(start) = hooks {
             launch.set("HODO_HOOKS", args.hooks.clone().unwrap_or_default());
-            let paths = read("PYTHONPATH").unwrap_or_default();
+            let paths = read("PYTHONPATH").unwrap_or_else(|| start.into());
             let paths = std::env::split_paths(&paths).filter(|path| path != start);
             // A folder with a colon in it cannot be on the path, nor be installed into.
             if let Ok(paths) = std::env::join_paths([start.to_owned()].into_iter().chain(paths)) {
