@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import runs
 from helpers import record
 
@@ -251,22 +250,26 @@ asyncio.run(main())
 """
         + WELL
         + """
+hodo.flush()
 run = hodo.trace()
+def rows(table, *columns):
+    places = [table.columns.index(column) for column in columns]
+    return [[row[place] for place in places] for row in table.fetchall()]
 ids = {}
-for scope, value in zip(*[run.table("attrs").df()[column] for column in ("scope", "value")]):
+for scope, value in rows(run.table("attrs"), "scope", "value"):
     kind, n = value.split()
     assert scope not in ids
     ids[scope] = (kind, int(n))
 assert sorted(ids.values()) == sorted((kind, n) for kind in ("answer", "stream") for n in range(200))
-spans, marks = run.spans("df"), run.marks("df")
-parents = dict(zip(spans["id"], spans["parent"]))
-names = dict(zip(spans["id"], spans["name"]))
+spans = rows(run.spans(), "id", "parent", "name")
+parents = {id: parent for id, parent, _ in spans}
+names = {id: name for id, _, name in spans}
 def request_of(scope):
     while names[scope] != "request":
         scope = parents[scope]
     return scope
 seen = {}
-for scope, name, value in zip(marks["scope"], marks["name"], marks["value"]):
+for scope, name, value in rows(run.marks(), "scope", "name", "value"):
     if name in ("inside", "part_of", "output_tokens", "request_duration_ms"):
         kind, n = ids[request_of(scope)]
         if name != "request_duration_ms":
@@ -275,15 +278,9 @@ for scope, name, value in zip(marks["scope"], marks["name"], marks["value"]):
         seen[name] = seen.get(name, 0) + 1
 assert seen == {"inside": 200, "part_of": 600, "output_tokens": 400, "request_duration_ms": 400}, seen
 """,
-    ) if _pandas() else pytest.skip("reads tables with pandas")
+    )
     assert run.tree == "server 1\n  request 400\n    model 200\n      part 600\n    token 400"
     assert run.left_open == 0
-
-
-def _pandas() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pandas") is not None
 
 
 def test_memory_does_not_grow_with_requests(tmp_path: Path) -> None:
@@ -626,3 +623,70 @@ def test_recording_stops_and_starts_in_the_middle_of_a_stream(tmp_path: Path) ->
     """
     run = record(tmp_path, code)
     assert run.tree == "request 1\n  token 1\ntoken 3"
+
+
+def test_the_garbage_collector_ends_requests_wherever_it_runs(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+@hodo.inference
+def stream():
+    with hodo.scope("inside"):
+        pass
+    yield 1
+
+class Cycle:
+    pass
+
+gc.set_threshold(7, 2, 2)
+for n in range(2000):
+    lost = Cycle()
+    lost.self, lost.stream = lost, stream()
+    if n % 2:
+        next(lost.stream)
+    del lost
+    with hodo.scope("outer", n=n, text=[n, "x"]):
+        with hodo.scope("inner", note={"n": n}):
+            hodo.mark("n", n, note=[n])
+gc.collect()
+"""
+        + WELL,
+    )
+    assert run.tree == "outer 2000\n  inner 2000\nrequest 2000\n  inside 1000"
+    assert run.left_open == 0
+    assert run.marks("outer", "inner")["n"]["count"] == 2000
+    marks = run.marks("request")
+    assert marks["closed_early"]["count"] == marks["request_duration_ms"]["count"] == 2000
+
+
+def test_a_forked_child_leaves_the_requests_of_its_parent_alone(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import os
+
+@hodo.inference
+def stream():
+    for i in range(3):
+        yield i
+
+items = stream()
+next(items)
+child = os.fork()
+if not child:
+    del items
+    with hodo.scope("of the child"):
+        assert list(stream()) == [0, 1, 2]
+    hodo.shutdown()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert list(items) == [1, 2]
+"""
+        + WELL,
+    )
+    assert run.node("request")["count"] == 1 and run.left_open == 0
+    assert run.marks("request")["output_tokens"]["last"] == 3
+    assert run.marks("request")["request_duration_ms"]["count"] == 1
+    assert run.tree.count("of the child 1\n") == 1
