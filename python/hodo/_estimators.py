@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from hodo import _hodo
+from hodo import _hodo, hooks
 
 METHODS = (
     "fit",
@@ -42,6 +42,9 @@ def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwarg
     # A class that some estimators are derived from may have others too.
     if not _hodo.is_on() or key in _here.calls or not hasattr(estimator, "get_params"):
         return method(*args, **kwargs)
+    if not _here.calls:
+        # For the threads and processes that an estimator may work with.
+        hooks.install_part("sklearn", "hodo.hooks.joblib")
     kind = type(estimator).__name__
     attrs: dict[str, Any] = {"estimator": kind, "method": name, **_shape(args, kwargs)}
     _here.calls.add(key)
@@ -102,11 +105,8 @@ def is_scoped(inner: Any) -> bool:
 
 
 def wrap(estimator: Any) -> Any:
-    from hodo import hooks
-
     if isinstance(estimator, type) or not _is_estimator(estimator):
         raise TypeError(f"wrap takes an estimator, with fit and get_params, not {estimator!r}")
-    hooks.install_part("sklearn", "hodo.hooks.joblib")
     for inside in _with_those_inside(estimator):
         if not _base(inside):
             kind: Any = type(inside)

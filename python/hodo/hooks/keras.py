@@ -108,7 +108,7 @@ def _callbacks(undo: Undo, kind: Any, values: type) -> None:
 def _step(name: str, _: Any, index: int | None) -> None:
     loop = innermost()
     if loop is not None and loop.name == name:
-        loop.step_end()
+        # Open already where its data were fetched before.
         loop.step(index)
 
 
