@@ -43,8 +43,7 @@ def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwarg
     if not _hodo.is_on() or key in _here.calls or not hasattr(estimator, "get_params"):
         return method(*args, **kwargs)
     if not _here.calls:
-        # For the threads and processes that an estimator may work with.
-        hooks.install_part("sklearn", "hodo.hooks.joblib")
+        _meet_joblib()
     kind = type(estimator).__name__
     attrs: dict[str, Any] = {"estimator": kind, "method": name, **_shape(args, kwargs)}
     _here.calls.add(key)
@@ -53,6 +52,12 @@ def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwarg
             return method(*args, **kwargs)
     finally:
         _here.calls.discard(key)
+
+
+def _meet_joblib() -> None:
+    """For the threads and processes that estimators may work with, once hodo is on."""
+    if _hodo.is_on():
+        hooks.install_part("sklearn", "hodo.hooks.joblib")
 
 
 def _shape(args: Any, kwargs: Any) -> dict[str, int]:
@@ -107,6 +112,7 @@ def is_scoped(inner: Any) -> bool:
 def wrap(estimator: Any) -> Any:
     if isinstance(estimator, type) or not _is_estimator(estimator):
         raise TypeError(f"wrap takes an estimator, with fit and get_params, not {estimator!r}")
+    _meet_joblib()
     for inside in _with_those_inside(estimator):
         if not _base(inside):
             kind: Any = type(inside)

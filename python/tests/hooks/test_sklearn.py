@@ -202,10 +202,7 @@ def test_what_works_in_parallel_joins(tmp_path: Path, backend: str) -> None:
         + f"""
 import joblib
 if __name__ == "__main__":
-    # Also where it was wrapped before anything was recorded.
-    hodo.shutdown()
     model = hodo.wrap(make_pipeline(StandardScaler(), LogisticRegression()))
-    hodo.init(app="parallel", gpu="off")
     with joblib.parallel_config({backend!r}), hodo.scope("cross"):
         scores = cross_validate(model, X, y, cv=6, n_jobs=2)
     assert len(scores["test_score"]) == 6
