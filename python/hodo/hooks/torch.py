@@ -116,6 +116,8 @@ class _Torch:
         known = self._names.get(id(parent))
         if known is None or known[0]() is not parent or id(module) not in known[1]:
             number, names = id(parent), {id(child): name for name, child in parent.named_modules()}
+            # One that is no part of its caller goes by its class, and is not looked for again.
+            names.setdefault(id(module), "")
             gone = weakref.ref(parent, lambda _: self._names.pop(number, None) and None)
             known = self._names[number] = (gone, names)
         name, kind = known[1].get(id(module), ""), type(module).__name__
