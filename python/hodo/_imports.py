@@ -28,8 +28,12 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> Callable[[
     return watch.step_aside
 
 
+# Modules whose code has run, though their import is still on its way: actions are called then.
+_ran: set[str] = set()
+
+
 def _is_being_imported(module: ModuleType) -> bool:
-    return bool(getattr(module.__spec__, "_initializing", False))
+    return bool(getattr(module.__spec__, "_initializing", False)) and module.__name__ not in _ran
 
 
 class Watch:
@@ -96,5 +100,9 @@ class _Loader:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        # Some modules put another in their place.
-        self._watch.loaded(sys.modules.get(module.__name__, module))
+        _ran.add(module.__name__)
+        try:
+            # Some modules put another in their place.
+            self._watch.loaded(sys.modules.get(module.__name__, module))
+        finally:
+            _ran.discard(module.__name__)

@@ -6,7 +6,9 @@ the function that they wrap and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 
@@ -16,10 +18,27 @@ def compiling(torch: Any) -> Callable[[], bool]:
     return asked or (lambda: False)
 
 
-def hide(wrapper: Any) -> None:
-    """Keeps ``torch.compile`` from starting at a wrapper: it starts at what that calls, as without."""
-    try:
-        from torch._C._dynamo.eval_frame import skip_code
-    except ImportError:
-        return
-    skip_code(wrapper.__code__)
+def hide(skip: Callable[[CodeType], None]) -> None:
+    """Keeps ``torch.compile`` from starting at a function of the hooks: it starts at what their wrappers
+    call, as without them."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("hodo.hooks."):
+            for code in _codes_of(vars(module), name):
+                skip(code)
+
+
+def _codes_of(names: Any, module: str) -> Iterator[CodeType]:
+    """The code of functions, of methods, and of functions inside of either."""
+    for each in list(names.values()):
+        each = getattr(each, "fget", each)
+        if isinstance(each, FunctionType) and each.__module__ == module:
+            yield from _nested(each.__code__)
+        elif isinstance(each, type) and each.__module__ == module:
+            yield from _codes_of(vars(each), module)
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _nested(inner)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hodo.hooks import Undo
-from hodo.hooks._compiled import compiling, hide
+from hodo.hooks._compiled import compiling
 from hodo.hooks._spans import Spans, here
 
 
@@ -75,7 +75,6 @@ def _stepping(step: Any, is_compiling: Callable[[], bool]) -> Any:
             here.is_optimizing = False
 
     stepping._hodo = True  # type: ignore[attr-defined]
-    hide(stepping)
     return stepping
 
 

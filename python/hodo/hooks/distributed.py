@@ -8,7 +8,7 @@ from typing import Any
 
 from hodo import _hodo
 from hodo.hooks import Settings, Undo
-from hodo.hooks._compiled import compiling, hide
+from hodo.hooks._compiled import compiling
 
 COLLECTIVES = (
     "all_gather",
@@ -76,7 +76,6 @@ def _collective(run: Any, name: str, is_compiling: Any, undo: Undo) -> Any:
         finally:
             _depth.inside = False
 
-    hide(collective)
     return collective
 
 

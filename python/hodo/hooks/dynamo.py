@@ -9,12 +9,26 @@ from typing import Any
 
 from hodo import _hodo
 from hodo.hooks import Settings, Undo
+from hodo.hooks._compiled import hide
+
+
+def _skip() -> Any:
+    """The function by which torch leaves a function as it is; its home has changed."""
+    from torch._dynamo import eval_frame
+
+    try:
+        return eval_frame.skip_code
+    except AttributeError:
+        from torch._C._dynamo.eval_frame import skip_code
+
+        return skip_code
 
 
 def install(undo: Undo, settings: Settings) -> None:
     """Shows when and for how long something is compiled; torch before 2.3 does not tell."""
     from torch._dynamo import callback
 
+    hide(_skip())
     handler = callback.CompilationCallbackHandler
     told = getattr(handler, "install_callbacks", None)
     if told is None:

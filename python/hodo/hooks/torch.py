@@ -12,7 +12,7 @@ from typing import Any
 
 from hodo import _hodo
 from hodo.hooks import Settings, Undo, _graphs, _loop, _optimizer
-from hodo.hooks._compiled import compiling, hide
+from hodo.hooks._compiled import compiling
 from hodo.hooks._spans import Spans, here
 
 
@@ -34,7 +34,8 @@ class _Torch:
     def __init__(self, torch: Any, spans: Spans, undo: Undo) -> None:
         self._torch, self._spans, self._undo = torch, spans, undo
         self._is_compiling = compiling(torch)
-        self._names: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
+        # By the parent's number, not in a WeakKeyDictionary: that is Python, which would be compiled.
+        self._names: dict[int, tuple[Any, dict[int, str]]] = {}
         self._backward: Any = None
         """What the backward pass that is running is inside of, for threads of autograd's own."""
 
@@ -54,7 +55,6 @@ class _Torch:
             return (inner if depth else outermost)(call, self, args, kwargs)
 
         functools.update_wrapper(__call__, call)
-        hide(__call__)
         undo.patch(module, "__call__", __call__)
 
     def _outermost(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
@@ -113,11 +113,14 @@ class _Torch:
 
     def _name(self, parent: Any, module: Any) -> str:
         """What the parent calls a module: ``layers.3``, or by its kind too where that is a number."""
-        names = self._names.get(parent)
-        if names is None or id(module) not in names:
-            names = {id(child): name for name, child in parent.named_modules()}
-            self._names[parent] = names
-        name, kind = names.get(id(module), ""), type(module).__name__
+        known = self._names.get(id(parent))
+        if known is None or known[0]() is not parent or id(module) not in known[1]:
+            number, names = id(parent), {id(child): name for name, child in parent.named_modules()}
+            # One that is no part of its caller goes by its class, and is not looked for again.
+            names.setdefault(id(module), "")
+            gone = weakref.ref(parent, lambda _: self._names.pop(number, None) and None)
+            known = self._names[number] = (gone, names)
+        name, kind = known[1].get(id(module), ""), type(module).__name__
         return f"{kind}.{name}" if name.isdecimal() else name or kind
 
     def autograd(self) -> None:
@@ -149,5 +152,4 @@ class _Torch:
                 here.is_backward = False
                 here.depth, here.modules = depth, modules
 
-        hide(passing)
         return passing
