@@ -191,7 +191,7 @@ def _reduce(estimator: Any, protocol: Any) -> Any:
 
 
 def _made(base: Any, make: Callable[..., Any], *args: Any) -> Any:
-    estimator: Any = make(*args)
+    estimator, child = make(*args), _child(base)
     if type(estimator) is base:
-        estimator.__class__ = _child(base)
+        estimator.__class__ = child
     return estimator

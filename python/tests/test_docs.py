@@ -105,7 +105,7 @@ def test_serving(tmp_path: Path) -> None:
     assert run.attributes("http")[0]["request_id"] == "r-17"
 
 
-@pytest.mark.parametrize("page", ["python.md", "moving-over.md", "serving.md"])
+@pytest.mark.parametrize("page", ["python.md", "moving-over.md", "serving.md", "frameworks-more.md"])
 def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text()):
         if target.startswith("https://"):
