@@ -18,6 +18,7 @@ mod pack;
 mod report;
 mod run;
 mod runs;
+mod sql;
 mod state;
 mod term;
 mod top;
@@ -43,6 +44,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
+        Verb::Sql(_) => sql::run(),
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),

@@ -8,7 +8,7 @@ use crate::samples;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "run",
     "report",
     "diff",
@@ -17,6 +17,7 @@ const VERBS: [&str; 14] = [
     "ls",
     "top",
     "monitor",
+    "sql",
     "export",
     "import",
     "verify",
@@ -51,7 +52,7 @@ fn run_example(example: &str, folder: &Path) {
 
 /// Puts programs of these names where the examples find them.
 fn stand_ins(folder: &Path) {
-    for name in ["python", "torchrun", "train"] {
+    for name in ["python", "torchrun", "train", "hodo-sql"] {
         let file = folder.join(name);
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
