@@ -14,8 +14,13 @@ from typing import Any
 
 def compiling(torch: Any) -> Callable[[], bool]:
     """The function that says whether the caller is being compiled."""
-    asked = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-    return asked or (lambda: False)
+    compiler = getattr(torch, "compiler", None)
+    # The first is the cheaper: every call of a module asks it.
+    for name in ("is_dynamo_compiling", "is_compiling"):
+        if hasattr(compiler, name):
+            asked: Callable[[], bool] = getattr(compiler, name)
+            return asked
+    return lambda: False
 
 
 def hide(skip: Callable[[CodeType], None]) -> None:

@@ -16,6 +16,10 @@ from hodo.hooks._compiled import compiling
 from hodo.hooks._spans import Spans, here
 
 
+# What a module that torch.compile made calls the one that it is made of: no layer of its own.
+COMPILED = "_orig_mod"
+
+
 def install(undo: Undo, settings: Settings) -> None:
     """Hooks modules, autograd, optimizers, scalers and CUDA graphs."""
     import torch
@@ -88,8 +92,7 @@ class _Torch:
         return "forward"
 
     def _attributes(self, module: Any) -> dict[str, Any]:
-        # What torch.compile made says by this what it made it of.
-        made_of = module._modules.get("_orig_mod")
+        made_of = module._modules.get(COMPILED)
         attrs: dict[str, Any] = {"tag": type(module if made_of is None else made_of).__name__}
         if not module.training:
             attrs["mode"] = "eval"
@@ -101,10 +104,12 @@ class _Torch:
 
     def _inner(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         depth = here.depth
-        here.depth = depth + 1
         name = self._name(here.modules[-1], module)
         here.modules.append(module)
         try:
+            if name == COMPILED:
+                return call(module, *args, **kwargs)
+            here.depth = depth + 1
             with self._spans.open(name, tag=type(module).__name__):
                 return call(module, *args, **kwargs)
         finally:
