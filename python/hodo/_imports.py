@@ -49,6 +49,10 @@ class Watch:
         """Whether it waits for ``name`` to do ``action``."""
         return (self._name, self._action) == (name, action)
 
+    def waits_for(self, name: str) -> bool:
+        """Whether it is the module ``name`` that it waits for."""
+        return self._name == name
+
     def step_aside(self) -> None:
         """Waits no longer."""
         if self in sys.meta_path:
@@ -103,6 +107,11 @@ class _Loader:
         _ran.add(module.__name__)
         try:
             # Some modules put another in their place.
-            self._watch.loaded(sys.modules.get(module.__name__, module))
+            there = sys.modules.get(module.__name__, module)
+            self._watch.loaded(there)
+            # Those that began to wait while it was being imported.
+            for watch in list(sys.meta_path):
+                if isinstance(watch, Watch) and watch.waits_for(module.__name__):
+                    watch.loaded(there)
         finally:
             _ran.discard(module.__name__)

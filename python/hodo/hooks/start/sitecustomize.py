@@ -8,12 +8,16 @@ def _start() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
     # The one that this hides, if there is one.
-    sys.modules.pop("sitecustomize", None)
+    own = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # noqa: F401
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
+    finally:
+        if own is not None:
+            # Who imports this one looks for it when it has run.
+            sys.modules.setdefault("sitecustomize", own)
     if sys.version_info < (3, 11):
         sys.stderr.write("hodo: no hooks: they need Python 3.11 or newer, and this is older\n")
         return
