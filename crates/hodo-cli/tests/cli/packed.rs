@@ -95,17 +95,20 @@ fn packs_to_the_same_answers(dir: &Folder, questions: &[&[&str]]) {
     assert!(Command::new("cp").arg("-a").args([&original, &moved]).status().unwrap().success());
     let before = listed(moved.parent().unwrap());
     let removing = ["pack", moved.to_str().unwrap(), "--remove-originals"];
-    if answer(dir.path(), &original, &["verify"]).0 == Some(1) {
-        let output = run(dir.path(), &removing);
+    let output = run(dir.path(), &removing);
+    if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && said.contains("originals are the evidence"), "{said}");
+        assert!(said.contains("originals are the evidence"), "{said}");
+        assert_eq!(answer(dir.path(), &original, &["verify"]).0, Some(1), "{said}");
         return;
     }
-    stdout(dir.path(), &removing);
     let left: Vec<_> = fs::read_dir(&moved).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "run.json, tables and pack, not {left:?}");
     same_answers(dir.path(), &packed, &moved, &QUESTIONS[..1]);
-    assert_eq!(before, listed(moved.parent().unwrap()));
+    // Of a damaged run a list shows what its catalog claims, of a packed one what was read.
+    if answer(dir.path(), &original, &["verify"]).0 == Some(0) {
+        assert_eq!(before, listed(moved.parent().unwrap()));
+    }
 }
 
 /// What `hodo ls` says of the runs in a folder, but for what they take on disk.
@@ -211,9 +214,23 @@ fn a_killed_run_is_packed_with_what_its_rings_hold_and_a_live_one_is_refused() {
     let entries = fs::read_dir(newest(&dir)).unwrap().count();
     drop(demo);
     assert_eq!(entries, fs::read_dir(newest(&dir)).unwrap().count(), "nothing is left of it");
-    let read: Value = serde_json::from_str(&stdout(dir.path(), &["report", "--json"])).unwrap();
-    assert!(read["records"]["in_ring"]["spans"].as_u64().unwrap() > 0, "{}", read["records"]);
-    packs_to_the_same(&dir);
+    packs_to_the_same(&killed_with_records_in_its_rings());
+}
+
+/// A run that was killed before it had stored all; a machine with much else to do may take turns.
+fn killed_with_records_in_its_rings() -> Folder {
+    const TURNS: usize = 20;
+    for _ in 0..TURNS {
+        let dir = Folder::new();
+        let demo = Demo::start(dir.path());
+        wait_for_batches(dir.path());
+        drop(demo);
+        let read: Value = serde_json::from_str(&stdout(dir.path(), &["report", "--json"])).unwrap();
+        if read["records"]["in_ring"]["spans"].as_u64().unwrap() > 0 {
+            return dir;
+        }
+    }
+    panic!("a killed run never has records in its rings");
 }
 
 #[test]
