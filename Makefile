@@ -43,6 +43,7 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready
 	  cargo test --locked --workspace --no-fail-fast
 	fi
 	@bash scripts/python-tests.sh "$(CACHE)"
+	@bash scripts/hooks-tests.sh "$(CACHE)" system
 	@bash cpp/tests/run.sh "$(CACHE)"
 
 .PHONY: test-spark
@@ -62,6 +63,10 @@ wheel: $(CACHE)/venv/.ready ## Build the Python wheel, with libhodo.so and the `
 .PHONY: test-python
 test-python: $(CACHE)/venv/.ready ## The Python package from its wheel, on every CPython >= 3.11 there is (PYTEST_ARGS, HODO_PYTHONS)
 	@bash scripts/python-tests.sh "$(CACHE)" $(PYTEST_ARGS)
+
+.PHONY: test-hooks
+test-hooks: $(CACHE)/venv/.ready ## The hooks of frameworks with all that install on a CPU; fetches some GB (PYTEST_ARGS)
+	@bash scripts/hooks-tests.sh "$(CACHE)" all $(PYTEST_ARGS)
 
 .PHONY: install
 install: ## Install libhodo.so, libhodo.a, headers, CMake and pkg-config files, `hodo` and `hodo sql` (PREFIX=/usr/local, HODO_SQL=0 without SQL)

@@ -15,7 +15,7 @@ list() {
     if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
         git ls-files -z --cached --others --exclude-standard -- "${parts[@]}" ':!crates/*/tests'
     else
-        find "${parts[@]}" -type f -not -path '*/tests/*' -not -path '*/__pycache__/*' -not -path 'python/hodo/*/*' -not -name '*.so' -print0
+        find "${parts[@]}" -type f -not -path '*/tests/*' -not -path '*/__pycache__/*' -not -path 'python/hodo/lib/*' -not -path 'python/hodo/bin/*' -not -name '*.so' -print0
     fi
 }
 key=$({ rustc --version; list | sort -z | while IFS= read -rd '' file; do [[ ! -f $file ]] || sha256sum "$file"; done; } | sha256sum | cut -c1-16)

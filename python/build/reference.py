@@ -22,6 +22,8 @@ GROUPS = {
     "Starting and stopping": ["init", "profile", "shutdown", "flush", "is_on", "health"],
     "Recording": ["scope", "mark", "epochs", "batches", "begin"],
     "Threads and processes": ["attach", "current", "carry", "child_env"],
+    "Serving": ["inference", "tokens", "request_id", "traceparent"],
+    "Frameworks": ["wrap", "unwrap"],
     "Benchmarks": ["bench", "Statistics"],
     "The GPU, closer": ["window", "Window"],
     "Reading": ["open", "trace", "report", "sql", "Run", "Table"],

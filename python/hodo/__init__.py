@@ -38,7 +38,18 @@ from hodo._hodo import (
     scope,
 )
 
-from hodo._later import bench, carry, child_env, window
+from hodo._later import (
+    bench,
+    carry,
+    child_env,
+    inference,
+    request_id,
+    tokens,
+    traceparent,
+    unwrap,
+    window,
+    wrap,
+)
 
 __version__ = "0.1.0"
 
@@ -60,16 +71,22 @@ __all__ = [
     "epochs",
     "flush",
     "health",
+    "inference",
     "init",
     "is_on",
     "mark",
     "profile",
     "report",
+    "request_id",
     "scope",
     "shutdown",
     "sql",
+    "tokens",
     "trace",
+    "traceparent",
+    "unwrap",
     "window",
+    "wrap",
 ]
 
 # Type checkers take this for what `typing` calls so, whose import would cost milliseconds.

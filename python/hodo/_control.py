@@ -10,6 +10,7 @@ from hodo import _hodo
 # Type checkers take this for what `typing` calls so, whose import would cost milliseconds.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 _log_is_set = False
@@ -82,14 +83,67 @@ def init(
     # Also where the recorder was there before, as under `hodo run`.
     if state != "off" and (gpu or os.environ.get("HODO_GPU")) not in ("off", "monitor"):
         _meet_torch(by_layer)
+    from hodo import _compile
+
+    _compile.be_invisible()
     if state == "off" and "switched off" not in reason:
         _log().warning("not recording: %s", reason)
+    if state != "off" and os.environ.get("HODO_HOOKS"):
+        _hook_as_asked()
     return str(state)
 
 
-def profile(app: str | None = None, **options: Any) -> str:
-    """Start recording with one line; the same as :func:`init`."""
-    return init(app, **options)
+def _hook_as_asked() -> None:
+    """What the environment says, as of a parent that has hooks, or of `hodo run --hooks`."""
+    from hodo import hooks
+
+    asked = hooks.from_environment()
+    if asked is not None:
+        hooks.install(*asked)
+
+
+def profile(
+    app: str | None = None,
+    *,
+    frameworks: Iterable[str] | str | None = None,
+    layers: int = 0,
+    memory: bool = False,
+    **options: Any,
+) -> str:
+    """Start recording, and hook the frameworks of the program: the one line that a script needs.
+
+    ::
+
+        hodo.profile()
+        train()    # as it is: epochs, steps, data_wait, forward, backward, optimizer are scopes
+
+    Hooks what is imported, now or later, each framework once; :func:`shutdown` undoes it all. Scopes
+    of your own go around and into those of the hooks. Says what :func:`init` does, and takes the
+    same options; ``health()["hooks"]`` tells what is hooked.
+
+    frameworks: names to choose from torch, transformers, lightning, keras, jax, sklearn; all of them
+        if left out, none for ``[]``.
+    layers: how deep submodules of torch have scopes of their own; 0 is the outermost module alone.
+    memory: hooked scopes have what torch's CUDA allocator held: ``memory_delta_bytes`` and
+        ``memory_peak_bytes``, for which torch's own peak is reset.
+    """
+    from hodo import hooks
+
+    wanted = hooks.names(frameworks)
+    settings = hooks.Settings(_depth(layers), _truth(memory, "memory"))
+    asked = hooks.from_environment()
+    if frameworks is None and asked is not None:
+        wanted = asked[0]
+    state = init(app, **options)
+    if state != "off":
+        hooks.install(wanted, settings)
+    return state
+
+
+def _depth(layers: int) -> int:
+    if isinstance(layers, bool) or not isinstance(layers, int) or layers < 0:
+        raise ValueError(f"layers is a whole number from 0 on, not {layers!r}")
+    return layers
 
 
 def is_on() -> bool:
@@ -111,6 +165,8 @@ def flush(timeout: float = 10.0) -> bool:
 def shutdown() -> None:
     """Stop recording: everything is written, scopes from now on are inert. Optional, and quick."""
     run = _hodo.child_variables()[0]
+    if "hodo.hooks" in sys.modules:
+        sys.modules["hodo.hooks"].remove()
     told = _hodo.shutdown()
     if _is_shared:
         from hodo._children import unshare
@@ -141,6 +197,7 @@ def health() -> dict[str, Any]:
     telemetry: the machine's readings: their state ("off", "sampling", "linked" to another process
         that makes them, "idle" outside scopes, "paused" by a fork until the next scope, "failed"),
         the interval, rounds, late ones, what they cost, and what cannot be read and why.
+    hooks: the frameworks of :func:`profile`: "hooked", "waiting" for their import, or why it failed.
     degraded: what does not work as it should, and why; empty when all is well.
     """
     import json
@@ -148,6 +205,8 @@ def health() -> dict[str, Any]:
     health = dict(_hodo.health())
     health["gpu"] = json.loads(_hodo.gpu_state() or '{"state": "off"}')
     health["telemetry"] = json.loads(_hodo.telemetry_state() or '{"state": "off"}')
+    hooks = sys.modules.get("hodo.hooks")
+    health["hooks"] = {} if hooks is None else hooks.state()
     return health
 
 

@@ -39,20 +39,20 @@ def decorate(template: _hodo.Scope, function: Function) -> Function:
 
 
 def _plain(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
-    again = template._again
+    again = _hodo.again
 
     def scoped(*args: Any, **kwargs: Any) -> Any:
-        with again():
+        with again(template):
             return function(*args, **kwargs)
 
     return scoped
 
 
 def _coroutine(template: _hodo.Scope, function: Callable[..., Any]) -> Callable[..., Any]:
-    again = template._again
+    again = _hodo.again
 
     async def scoped(*args: Any, **kwargs: Any) -> Any:
-        with again():
+        with again(template):
             return await function(*args, **kwargs)
 
     return scoped
@@ -131,7 +131,7 @@ class _Step:
 
     __slots__ = ("_awaitable", "_steps")
 
-    def __init__(self, steps: _hodo.Steps, awaitable: Any) -> None:
+    def __init__(self, steps: Any, awaitable: Any) -> None:
         self._steps = steps
         self._awaitable = awaitable
 
@@ -157,10 +157,16 @@ def _send(inner: Any, sent: Any) -> Any:
 
 
 def carry(function: Function) -> Function:
-    link = _hodo.current()
+    from hodo._request import around
+
+    link, request = _hodo.current(), around.get()
 
     def carried(*args: Any, **kwargs: Any) -> Any:
-        with _hodo.attach(link):
-            return function(*args, **kwargs)
+        token = around.set(request)
+        try:
+            with _hodo.attach(link):
+                return function(*args, **kwargs)
+        finally:
+            around.reset(token)
 
     return functools.update_wrapper(carried, function)  # type: ignore[return-value]

@@ -8,13 +8,14 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, TypeVar
+    from typing import Any, TypeVar, overload
 
     from hodo._table import Table
     from hodo._trace import Last, Path, Run, Where
     from hodo._window import Window
 
     Function = TypeVar("Function", bound=Callable[..., Any])
+    Estimator = TypeVar("Estimator")
 
 
 def bench(
@@ -61,6 +62,82 @@ def child_env() -> dict[str, str]:
     from hodo import _children
 
     return _children.child_env()
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def inference(
+        function: Function, /, *, chunk_times: bool = False, **attrs: Any
+    ) -> Function: ...
+    @overload
+    def inference(*, chunk_times: bool = False, **attrs: Any) -> Callable[[Function], Function]: ...
+    def inference(function: Any = None, /, *, chunk_times: bool = False, **attrs: Any) -> Any: ...
+
+else:
+
+    def inference(
+        function: Function | None = None, /, *, chunk_times: bool = False, **attrs: Any
+    ) -> Any:
+        """Make every call of a serving function a request, with its tokens and times.
+
+        ::
+
+            @hodo.inference(model="small")
+            async def complete(prompt):
+                async for token in engine.generate(prompt):
+                    yield token
+
+        For functions, coroutines, generators, async generators, and functions that return one of these
+        or a stream object. The scope ``request`` is under the scope that called, has a ``request_id``,
+        and stays open until its stream has ended, was closed, or is dropped unread. Its summary marks
+        are ``request_duration_ms``, of streams ``time_to_first_token_ms``, and where tokens are known
+        ``input_tokens``, ``output_tokens``, ``total_tokens`` and ``tokens_per_second``: from
+        :func:`tokens`, from a ``usage`` as OpenAI's, from ``generate`` of transformers, else from
+        counting the parts of the stream; ``source`` says which.
+
+        An argument ``request_id`` or ``traceparent`` of a call is read, and kept from a function that
+        takes none.
+
+        chunk_times: also mark every part of a stream with the time since the one before, ``chunk_ms``.
+        attrs: attributes of every request.
+        """
+        from hodo import _inference
+
+        decorate = _inference.Serving(attrs, chunk_times).decorate
+        return decorate if function is None else decorate(function)
+
+
+def request_id() -> str | None:
+    """The id of the request around this code; None outside of requests."""
+    from hodo import _request
+
+    return _request.request_id()
+
+
+def tokens(*, input: int | None = None, output: int | None = None) -> None:
+    """Say how many tokens the request around this code took in or gave out; calls add up.
+
+    What is said here goes before what hodo counts itself. Outside of requests it does nothing.
+    """
+    from hodo import _request
+
+    _request.tokens(input, output)
+
+
+def traceparent() -> str | None:
+    """The header ``traceparent`` for what the current scope calls; None outside all scopes.
+
+    ::
+
+        requests.post(url, json=body, headers={"traceparent": hodo.traceparent()})
+
+    It continues the trace that the request around this code came with; else that of the variable
+    ``TRACEPARENT``; else it starts one.
+    """
+    from hodo import _request
+
+    return _request.traceparent()
 
 
 def window(
@@ -187,3 +264,29 @@ def report(
     from hodo import _trace
 
     return _trace.report(run, name=name, where=where, last=last, dir=dir)
+
+
+def wrap(estimator: Estimator) -> Estimator:
+    """Make a scikit-learn estimator, and those inside it, record: ``fit``, ``predict``, ``score`` and the like.
+
+    ::
+
+        search = hodo.wrap(GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid))
+
+    The same object comes back. It stays an instance of its class, and so do its clones and copies,
+    which record too. :func:`profile` does this to every estimator.
+
+    A pickle of it needs hodo where it is read: :func:`unwrap` it before you keep one.
+    """
+    from hodo import _estimators
+
+    made: Estimator = _estimators.wrap(estimator)
+    return made
+
+
+def unwrap(estimator: Estimator) -> Estimator:
+    """Undo :func:`wrap`, for an estimator and those inside it; the same object comes back."""
+    from hodo import _estimators
+
+    made: Estimator = _estimators.unwrap(estimator)
+    return made

@@ -7,83 +7,19 @@ looked at then.
 from __future__ import annotations
 
 import functools
-import importlib.machinery
-import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from hodo import _hodo
+from hodo._imports import when_imported
 
 _WHY = "torch.profiler has CUPTI"
 # What nodes that only add to a gradient have instead of a number.
 _NO_NUMBER = 2**64 - 1
 _having: set[Any] = set()
 """The profiles of torch's that have it."""
-
-
-def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
-    """Calls ``action`` with the module ``name``, now or right after it is imported."""
-    module = sys.modules.get(name)
-    if module is not None and not _is_being_imported(module):
-        action(module)
-    elif not any(isinstance(one, _Watch) and one.is_for(name, action) for one in sys.meta_path):
-        sys.meta_path.insert(0, _Watch(name, action))
-
-
-def _is_being_imported(module: ModuleType) -> bool:
-    return bool(getattr(module.__spec__, "_initializing", False))
-
-
-class _Watch:
-    """Finds nothing; sees one module being looked for, and steps aside."""
-
-    def __init__(self, name: str, action: Callable[[ModuleType], None]) -> None:
-        self._name = name
-        self._action = action
-
-    def is_for(self, name: str, action: Callable[[ModuleType], None]) -> bool:
-        """Whether it waits for ``name`` to do ``action``."""
-        return (self._name, self._action) == (name, action)
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name != self._name or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._action)  # type: ignore[assignment]
-        return spec
-
-
-class _Loader:
-    """Loads as another does, then acts."""
-
-    def __init__(self, loader: Any, action: Callable[[ModuleType], None]) -> None:
-        self._loader = loader
-        self._action = action
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self._loader.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        try:
-            self._action(module)
-        except Exception as error:
-            from hodo._control import _log
-
-            _log().warning("this %s is not as hodo knows it: %r", module.__name__, error)
 
 
 def share_cupti() -> None:

@@ -48,12 +48,15 @@ class Run:
     def _spans(self) -> list[dict[str, Any]]:
         command = [str(runs.PROGRAM), "export", "--to", "chrome", "--dir", str(self.dir)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        spans = [event for event in json.loads(done.stdout)["traceEvents"] if event["ph"] == "X"]
+        # A scope that belongs to no thread is a pair of events, and the first has all there is.
+        kinds = ("X", "b")
+        events = json.loads(done.stdout)["traceEvents"]
+        spans = [event for event in events if event["ph"] in kinds]
         return sorted(spans, key=lambda span: float(span["ts"]))
 
     def attributes(self, name: str) -> list[dict[str, Any]]:
         """Index and attributes of the scopes of a name, in order of their start."""
-        own = ("cpu_ns", "hodo.overhead", "hodo.scope_id", "failed")
+        own = ("cpu_ns", "hodo.overhead", "hodo.scope_id", "hodo.parent_id", "failed")
         named = [span.get("args", {}) for span in self._spans if span["name"] == name]
         return [{k: v for k, v in args.items() if k not in own} for args in named]
 

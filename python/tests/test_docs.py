@@ -87,9 +87,29 @@ def test_moving_over(tmp_path: Path, number: int, tree: str) -> None:
     assert tree in run.tree.splitlines()
 
 
-@pytest.mark.parametrize("page", ["python.md", "moving-over.md"])
+def test_serving(tmp_path: Path) -> None:
+    run = record(tmp_path, program(blocks("serving.md")))
+    counts = {tuple(node["path"]): node["count"] for node in run.report["nodes"]}
+    expected = {
+        ("request",): 54,
+        ("request", "prefill"): 50,
+        ("request", "decode"): 400,
+        ("http",): 1,
+        ("http", "request"): 1,
+        ("http", "request", "decode"): 3,
+    }
+    assert expected.items() <= counts.items()
+    marks = run.marks("request")
+    assert marks["time_to_first_token_ms"]["count"] == 50
+    assert marks["output_tokens"]["count"] == 53
+    assert run.attributes("http")[0]["request_id"] == "r-17"
+
+
+@pytest.mark.parametrize("page", ["python.md", "moving-over.md", "serving.md", "frameworks-more.md"])
 def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text()):
+        if target.startswith("https://"):
+            continue
         assert (DOCS / target).exists(), target
 
 

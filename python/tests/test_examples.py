@@ -31,6 +31,17 @@ def test_asyncio_server(tmp_path: Path) -> None:
     assert run.output == "20 requests, 2 failed\n"
 
 
+def test_serving(tmp_path: Path) -> None:
+    run = example(tmp_path, "serving.py")
+    assert run.tree == "server 1\n  request 20\n    decode 104\n    prefill 20"
+    assert (run.node("server", "request")["failed"], run.left_open) == (0, 0)
+    marks = run.marks("server", "request")
+    assert (marks["output_tokens"]["min"], marks["output_tokens"]["max"]) == (2, 6)
+    assert marks["closed_early"]["count"] == 4
+    assert marks["input_tokens"]["count"] == marks["time_to_first_token_ms"]["count"] == 20
+    assert run.output == "20 requests, 104 words\n"
+
+
 def test_threads_and_executors(tmp_path: Path) -> None:
     run = example(tmp_path, "threads_and_executors.py")
     assert run.tree == "batch 1\n  resize 16\n  watch 1\nupload 1"

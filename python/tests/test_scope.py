@@ -429,7 +429,7 @@ def test_started_and_stopped_and_started(tmp_path: Path) -> None:
 def test_torch_is_met_also_by_a_recorder_that_was_there(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finders = [one for one in sys.meta_path if type(one).__name__ != "_Watch"]
+    finders = [one for one in sys.meta_path if type(one).__name__ != "Watch"]
     monkeypatch.setattr(sys, "meta_path", finders)
     before = len(finders)
     for _ in range(3):

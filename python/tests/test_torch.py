@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hodo import _torch
+from hodo import _imports, _torch
 
 PROFILER = """
 class profile:
@@ -70,7 +70,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Recorde
     """A folder on the path with a package `torch`, not imported yet."""
     for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         monkeypatch.delitem(sys.modules, name)
-    others = [finder for finder in sys.meta_path if not isinstance(finder, _torch._Watch)]
+    others = [finder for finder in sys.meta_path if not isinstance(finder, _imports.Watch)]
     monkeypatch.setattr(sys, "meta_path", others)
     package = tmp_path / "torch"
     (package / "autograd").mkdir(parents=True)

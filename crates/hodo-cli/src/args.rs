@@ -20,6 +20,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   hodo run -- python train.py
   hodo run --name sweep --gpu off -- ./train --lr 0.1
+  hodo run --hooks -- python train.py                  and the epochs, steps and passes of its framework
   hodo run --monitor -- python train.py                and the machine, every second
   hodo run -- torchrun --nproc-per-node 8 train.py     all ranks in one run";
 
@@ -223,6 +224,10 @@ pub struct RunArgs {
     /// Also read the machine into the run while the program runs: every second, or so often as --monitor=100ms says.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1s")]
     pub monitor: Option<String>,
+
+    /// Give a Python program the scopes of its frameworks, with no change to it: epochs, steps, data_wait, forward, backward, optimizer. All frameworks, or as --hooks=torch,lightning says; layers=2 among them gives layers scopes of their own, memory the bytes of torch's allocator.
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub hooks: Option<String>,
 
     /// Say nothing of your own; the program is as loud as it is.
     #[arg(short, long)]

@@ -227,9 +227,12 @@ def watch(model: Any | None) -> Any | None:
 
 
 def wrap(estimator: Any) -> Any:
-    """Accepted and given back: methods of an estimator get no scopes of their own."""
-    _not_done.add("wrap", "put `with ci.scope(...)` around fit and predict")
-    return estimator
+    """An estimator whose methods are scopes, and those inside it; anything else is given back."""
+    try:
+        return hodo.wrap(estimator)
+    except TypeError:
+        _not_done.add("wrap", "this is no estimator: put `with ci.scope(...)` around its calls")
+        return estimator
 
 
 class Cirron(Settings):

@@ -96,6 +96,21 @@ pub unsafe extern "C-unwind" fn begin(
     }
 }
 
+/// Another scope that says the same. Not a method of it: a compiler that looks into a decorated
+/// function can be told what to see in place of a function.
+pub unsafe extern "C-unwind" fn again(
+    _module: *mut PyObject,
+    template: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: as for `begin`.
+    unsafe {
+        match as_scope(template) {
+            Some(_) => crate::scope::again(template),
+            None => raise_type("again() takes a scope"),
+        }
+    }
+}
+
 /// The steps of a decorated generator, by the scope that describes them.
 pub unsafe extern "C-unwind" fn steps(
     _module: *mut PyObject,

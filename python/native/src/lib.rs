@@ -35,13 +35,14 @@ use gil::Gil;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use scope_type::fast;
+use scope_type::{fast, plain};
 use std::ffi::CStr;
 
-static FUNCTIONS: Gil<[ffi::PyMethodDef; 5]> = Gil::new([
+static FUNCTIONS: Gil<[ffi::PyMethodDef; 6]> = Gil::new([
     fast(c"scope", scope_new::scope, SCOPE),
     fast(c"mark", mark::mark, MARK),
     fast(c"begin", begin::begin, BEGIN),
+    plain(c"again", begin::again, ffi::METH_O, c""),
     fast(c"steps", begin::steps, c""),
     ffi::PyMethodDef::zeroed(),
 ]);
@@ -119,6 +120,19 @@ fn flagged<'py>(
     }
 }
 
+/// How many scopes up the innermost open one of a name is; None where none is open here.
+#[pyfunction]
+fn levels_to(name: &str) -> Option<usize> {
+    if !hodo_record::is_on() {
+        return None;
+    }
+    // SAFETY: the lock is held; the first call puts the running context's stack on its thread.
+    unsafe {
+        here::to_look();
+        record::levels_to(hodo_record::intern(name))
+    }
+}
+
 #[pymodule]
 fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -155,6 +169,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(epochs, module)?)?;
     module.add_function(wrap_pyfunction!(batches, module)?)?;
     module.add_function(wrap_pyfunction!(flagged, module)?)?;
+    module.add_function(wrap_pyfunction!(levels_to, module)?)?;
     module.add_function(wrap_pyfunction!(control::arrive, module)?)?;
     module.add_function(wrap_pyfunction!(handles::attach, module)?)?;
     module.add_function(wrap_pyfunction!(handles::current, module)?)?;

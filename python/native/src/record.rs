@@ -234,6 +234,29 @@ pub unsafe fn is_of_context(opened: Opened) -> bool {
     false
 }
 
+/// How many scopes up the innermost open one with this name is; `None` when none is open here.
+///
+/// # Safety
+/// The lock is held, and the running context's stack is on its thread.
+pub unsafe fn levels_to(name: u32) -> Option<usize> {
+    let state = thread();
+    // SAFETY: as in `is_of_context`.
+    unsafe {
+        let (mut slot, mut level) = ((*state).current, 0);
+        while !slot.is_null() {
+            let head = Head::from_word((*slot).head);
+            if head.kind != Kind::Span as u8 {
+                break;
+            }
+            if head.name == name {
+                return Some(level);
+            }
+            (slot, level) = ((*slot).up, level + 1);
+        }
+    }
+    None
+}
+
 /// Sets the attributes that a scope was described with.
 ///
 /// # Safety

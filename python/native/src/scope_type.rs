@@ -186,6 +186,12 @@ static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
     ),
     plain(c"end", end, ffi::METH_NOARGS, c"end($self, /)\n--\n\nClose the scope now."),
     plain(
+        c"_cancel",
+        cancel,
+        ffi::METH_NOARGS,
+        c"_cancel($self, /)\n--\n\nTake the scope back, as if it had not been opened.",
+    ),
+    plain(
         c"fail",
         fail,
         ffi::METH_O,
@@ -193,7 +199,6 @@ static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
     ),
     plain(c"__aenter__", aenter, ffi::METH_NOARGS, c""),
     plain(c"__aexit__", aexit, ffi::METH_VARARGS, c""),
-    plain(c"_again", again, ffi::METH_NOARGS, c"Another scope that says the same."),
     ffi::PyMethodDef::zeroed(),
 ]);
 
@@ -296,6 +301,23 @@ unsafe extern "C-unwind" fn end(object: *mut PyObject, _: *mut PyObject) -> *mut
     record::none()
 }
 
+/// Of a scope that was opened for something that did not come.
+unsafe extern "C-unwind" fn cancel(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: as for `end`.
+    unsafe {
+        let scope = object.cast::<Scope>();
+        let opened = std::mem::replace(&mut (*scope).opened, binding::Opened::INERT);
+        if opened.slot != INERT && is_on() {
+            here::to_change();
+            (*scope).span = 0;
+            if let Some(table) = table() {
+                (table.cancel)(opened.slot, opened.id);
+            }
+        }
+    }
+    record::none()
+}
+
 unsafe extern "C-unwind" fn fail(object: *mut PyObject, error: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `end`.
     unsafe {
@@ -328,11 +350,6 @@ unsafe extern "C-unwind" fn aexit(object: *mut PyObject, args: *mut PyObject) ->
         leave(object.cast(), raised(kind));
         crate::done::new(ffi::Py_None())
     }
-}
-
-unsafe extern "C-unwind" fn again(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: as for `end`.
-    unsafe { scope::again(object) }
 }
 
 /// `for i in hodo.scope("x", repeat=10)`.

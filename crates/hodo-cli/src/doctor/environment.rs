@@ -26,7 +26,7 @@ enum Takes {
 }
 
 /// Variables the recorder and this program read.
-const VARIABLES: [(&str, Takes); 24] = [
+const VARIABLES: [(&str, Takes); 25] = [
     ("HODO", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
     ("HODO_APP", Takes::Text),
     ("HODO_CLOCK", Takes::Words(&["auto", "counter", "monotonic"])),
@@ -37,6 +37,7 @@ const VARIABLES: [(&str, Takes); 24] = [
     ("HODO_GPU", Takes::Words(&["auto", "off", "monitor", "trace", "pc-sampling"])),
     ("HODO_GPU_BUFFERS", Takes::Whole(1, u32::MAX as u64)),
     ("HODO_GPU_KINDS", Takes::List(&["kernels", "copies", "sets", "syncs", "memory"])),
+    ("HODO_HOOKS", Takes::Text),
     ("HODO_INJECT", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
     ("HODO_INJECT_PID", Takes::Text),
     ("HODO_LIBRARY", Takes::Library),

@@ -24,15 +24,17 @@ const INJECTIONS: [(&str, &str); 2] = [
 ];
 
 impl Launch {
-    /// How to start the program of `args`.
-    pub fn new(args: &RunArgs, dir: &Path, library: &Path) -> Launch {
-        Launch::from(args, dir, library, |name| std::env::var_os(name).filter(|v| !v.is_empty()))
+    /// How to start the program of `args`; `hooks` is what a Python program runs as it starts.
+    pub fn new(args: &RunArgs, dir: &Path, library: &Path, hooks: Option<&Path>) -> Launch {
+        let read = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Launch::from(args, dir, library, hooks, read)
     }
 
     fn from(
         args: &RunArgs,
         dir: &Path,
         library: &Path,
+        hooks: Option<&Path>,
         read: impl Fn(&str) -> Option<OsString>,
     ) -> Launch {
         let joined = read("HODO_RUN").map(PathBuf::from);
@@ -55,6 +57,15 @@ impl Launch {
         launch.set("HODO_APP", app);
         launch.set("HODO_INJECT", "1");
         launch.set("HODO_GPU", args.gpu.word());
+        if let Some(start) = hooks {
+            launch.set("HODO_HOOKS", args.hooks.clone().unwrap_or_default());
+            let paths = read("PYTHONPATH").unwrap_or_else(|| start.into());
+            let paths = std::env::split_paths(&paths).filter(|path| path != start);
+            // A folder with a colon in it cannot be on the path, nor be installed into.
+            if let Ok(paths) = std::env::join_paths([start.to_owned()].into_iter().chain(paths)) {
+                launch.set("PYTHONPATH", paths);
+            }
+        }
         for (name, without) in INJECTIONS {
             let wanted = args.gpu != Gpu::Off || name != "CUDA_INJECTION64_PATH";
             match read(name).filter(|theirs| theirs != library) {
@@ -91,14 +102,16 @@ mod tests {
 
     fn args(gpu: Gpu, name: Option<&str>) -> RunArgs {
         let command = vec!["python".into(), "src/train.py".into()];
-        RunArgs { gpu, name: name.map(str::to_owned), monitor: None, quiet: false, command }
+        let name = name.map(str::to_owned);
+        RunArgs { gpu, name, monitor: None, hooks: None, quiet: false, command }
     }
 
     fn launch(args: &RunArgs, set: &[(&str, &str)]) -> Launch {
         let read = |name: &str| {
             set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        Launch::from(args, Path::new("/runs"), Path::new("/lib/libhodo.so"), read)
+        let hooks = args.hooks.is_some().then_some(Path::new("/lib/start"));
+        Launch::from(args, Path::new("/runs"), Path::new("/lib/libhodo.so"), hooks, read)
     }
 
     fn variable<'a>(launch: &'a Launch, name: &str) -> Option<&'a str> {
@@ -143,6 +156,21 @@ mod tests {
         assert_eq!(variable(&launch, "HODO_RUN"), Some("/runs/theirs"));
         assert_eq!(launch.notes.len(), 2, "{:?}", launch.notes);
         assert!(launch.notes[1].contains("/their.so") && launch.notes[1].contains("NVTX ranges"));
+    }
+
+    #[test]
+    fn hooks_are_a_folder_on_the_path_of_python_and_once() {
+        let asked = RunArgs { hooks: Some("torch".into()), ..args(Gpu::Auto, None) };
+        for before in ["/mine", "/lib/start:/mine"] {
+            let launch = launch(&asked, &[("PYTHONPATH", before)]);
+            assert_eq!(variable(&launch, "PYTHONPATH"), Some("/lib/start:/mine"));
+            assert_eq!(variable(&launch, "HODO_HOOKS"), Some("torch"));
+        }
+        assert_eq!(variable(&launch(&asked, &[]), "PYTHONPATH"), Some("/lib/start"));
+        let launch = launch(&args(Gpu::Auto, None), &[("PYTHONPATH", "/mine")]);
+        assert!(
+            variable(&launch, "PYTHONPATH").is_none() && variable(&launch, "HODO_HOOKS").is_none()
+        );
     }
 
     #[test]

@@ -32,6 +32,17 @@ fn find_from(folder: &Path, told: Option<OsString>) -> Result<PathBuf, String> {
     })
 }
 
+/// The folder that a Python program gets on its path to be hooked as it starts: beside the library in
+/// the Python package.
+pub fn hooks(library: &Path) -> Result<PathBuf, String> {
+    let start = library.parent().unwrap_or(Path::new("/")).join("../hooks/start");
+    start.canonicalize().map_err(|_| {
+        "--hooks needs hodo's Python package, and this `hodo` is not the one of it; \
+         `pip install .` installs both, or leave --hooks out and call hodo.profile() in the program"
+            .to_owned()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

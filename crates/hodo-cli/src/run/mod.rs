@@ -27,7 +27,11 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
         Ok(library) => library,
         Err(why) => return Ok(fail(&why, CANNOT_RECORD)),
     };
-    let launch = Launch::new(args, dir, &library);
+    let hooks = match args.hooks.as_ref().map(|_| library::hooks(&library)).transpose() {
+        Ok(hooks) => hooks,
+        Err(why) => return Ok(fail(&why, CANNOT_RECORD)),
+    };
+    let launch = Launch::new(args, dir, &library, hooks.as_deref());
     if !args.quiet {
         launch.notes.iter().for_each(|words| output::note(&format!("hodo: {words}")));
     }

@@ -1,0 +1,197 @@
+"""scikit-learn's estimators with a scope around each of their calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from hodo import _hodo, hooks
+
+METHODS = (
+    "fit",
+    "partial_fit",
+    "fit_predict",
+    "fit_transform",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "transform",
+    "inverse_transform",
+    "score",
+    "score_samples",
+)
+
+
+class _Here(threading.local):
+    """The calls that this thread is in: a method of a parent class is part of that of the child."""
+
+    def __init__(self) -> None:
+        self.calls: set[tuple[int, str]] = set()
+
+
+_here = _Here()
+
+
+def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Calls a method of an estimator in a scope, unless it is in that one already."""
+    key = (id(estimator), name)
+    # A class that some estimators are derived from may have others too.
+    if not _hodo.is_on() or key in _here.calls or not hasattr(estimator, "get_params"):
+        return method(*args, **kwargs)
+    if not _here.calls:
+        _meet_joblib()
+    kind = type(estimator).__name__
+    attrs: dict[str, Any] = {"estimator": kind, "method": name, **_shape(args, kwargs)}
+    _here.calls.add(key)
+    try:
+        with _hodo.scope(f"{kind}.{name}", **attrs):
+            return method(*args, **kwargs)
+    finally:
+        _here.calls.discard(key)
+
+
+def _meet_joblib() -> None:
+    """For the threads and processes that estimators may work with, once hodo is on."""
+    if _hodo.is_on():
+        hooks.install_part("sklearn", "hodo.hooks.joblib")
+
+
+def _shape(args: Any, kwargs: Any) -> dict[str, int]:
+    """Rows and columns of the data of a call, as far as they say so."""
+    data = args[0] if args else kwargs.get("X")
+    shape = getattr(data, "shape", None)
+    if not isinstance(shape, tuple):
+        return {"rows": len(data)} if isinstance(data, (list, tuple)) else {}
+    sizes = [size for size in shape[:2] if isinstance(size, int)]
+    return dict(zip(("rows", "columns"), sizes))
+
+
+class Method:
+    """A method that an estimator has only at times, as ``predict`` of a pipeline without a model."""
+
+    def __init__(self, name: str, inner: Any) -> None:
+        self._name = name
+        self._inner = inner
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        method = self._inner.__get__(estimator, owner)
+        if estimator is None:
+            return method
+
+        @functools.wraps(method)
+        def scoped(*args: Any, **kwargs: Any) -> Any:
+            return call(estimator, self._name, method, args, kwargs)
+
+        return scoped
+
+
+def scoped(name: str, inner: Any) -> Any:
+    """What stands in a class for ``inner``, which stood there as ``name``; None for what is no method."""
+    if isinstance(inner, (Method, staticmethod, classmethod, property)) or is_scoped(inner):
+        return None
+    if not inspect.isfunction(inner):
+        return Method(name, inner) if hasattr(type(inner), "__get__") else None
+
+    @functools.wraps(inner)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(self, name, functools.partial(inner, self), args, kwargs)
+
+    method._hodo = True  # type: ignore[attr-defined]
+    return method
+
+
+def is_scoped(inner: Any) -> bool:
+    """Whether a function is one that :func:`scoped` made."""
+    return isinstance(inner, Method) or "_hodo" in getattr(inner, "__dict__", {})
+
+
+def wrap(estimator: Any) -> Any:
+    if isinstance(estimator, type) or not _is_estimator(estimator):
+        raise TypeError(f"wrap takes an estimator, with fit and get_params, not {estimator!r}")
+    _meet_joblib()
+    for inside in _with_those_inside(estimator):
+        if not _base(inside):
+            kind: Any = type(inside)
+            inside.__class__ = _child(kind)
+    return estimator
+
+
+def unwrap(estimator: Any) -> Any:
+    for inside in _with_those_inside(estimator):
+        base = _base(inside)
+        if base:
+            inside.__class__ = base
+    return estimator
+
+
+def _is_estimator(thing: Any) -> bool:
+    return hasattr(thing, "get_params") and hasattr(type(thing), "fit")
+
+
+def _with_those_inside(estimator: Any) -> list[Any]:
+    """An estimator, those among its parameters, and those that a fit left in it."""
+    found: dict[int, Any] = {}
+    waiting = [estimator]
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, (list, tuple)):
+            waiting.extend(thing)
+        elif isinstance(thing, dict):
+            waiting.extend(thing.values())
+        elif id(thing) not in found and not isinstance(thing, type) and _is_estimator(thing):
+            found[id(thing)] = thing
+            waiting.extend(getattr(thing, "__dict__", {}).values())
+    return list(found.values())
+
+
+def _base(estimator: Any) -> Any:
+    """The class that an estimator had before it was wrapped; None where it was not."""
+    return vars(type(estimator)).get("_hodo_base")
+
+
+@functools.cache
+def _child(base: Any) -> Any:
+    """A class as ``base``, by its name too, whose methods record."""
+    names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__}
+    child = type(base)(base.__name__, (base,), names)
+    # Set now and not before: scikit-learn changes some methods of a class that is made.
+    output = "_sklearn_auto_wrap_output_keys"
+    if hasattr(base, output):
+        setattr(child, output, getattr(base, output))
+    for name in METHODS:
+        inner = inspect.getattr_static(base, name, None)
+        made = None if inner is None else scoped(name, _plain(inner))
+        if made is not None:
+            setattr(child, name, made)
+    setattr(child, "__doc__", base.__doc__)
+    setattr(child, "_hodo_base", base)
+    setattr(child, "__reduce_ex__", _reduce)
+    return child
+
+
+def _plain(inner: Any) -> Any:
+    """What stood in a class before the hooks of all estimators, which may be undone."""
+    is_hooked = inspect.isfunction(inner) and is_scoped(inner)
+    return getattr(inner, "__wrapped__", inner) if is_hooked else inner
+
+
+def _reduce(estimator: Any, protocol: Any) -> Any:
+    """How a wrapped estimator is pickled and copied: as its class would, to be wrapped again."""
+    base, child = _base(estimator), type(estimator)
+    # Protocols before the second name the class in another way.
+    made = super(child, estimator).__reduce_ex__(max(2, int(protocol)))
+    if not isinstance(made, tuple):
+        return made
+    args = tuple(base if arg is child else arg for arg in made[1])
+    return (_made, (base, made[0], *args), *made[2:])
+
+
+def _made(base: Any, make: Callable[..., Any], *args: Any) -> Any:
+    estimator, child = make(*args), _child(base)
+    if type(estimator) is base:
+        estimator.__class__ = child
+    return estimator

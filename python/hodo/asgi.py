@@ -1,0 +1,131 @@
+"""Requests of a web server: ``hodo.asgi.Middleware`` for Starlette, FastAPI, Django, Litestar and others.
+
+::
+
+    from hodo.asgi import Middleware
+
+    app.add_middleware(Middleware)      # or: app = Middleware(app)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from hodo import _hodo
+from hodo._request import Around, around, described, new_id
+from hodo._traceparent import Trace
+
+__all__ = ["Middleware", "ServerError"]
+
+Event = MutableMapping[str, Any]
+Send = Callable[[Event], Awaitable[None]]
+Receive = Callable[[], Awaitable[Event]]
+App = Callable[[Event, Receive, Send], Awaitable[None]]
+
+_KINDS = ("http", "websocket")
+
+
+class ServerError(Exception):
+    """What a request has failed of that was answered with a status of 500 or more."""
+
+
+class Middleware:
+    """Makes every request of an ASGI application a scope, ``http`` or ``websocket``.
+
+    Its attributes are ``request_id`` (the header ``x-request-id`` or a new one), ``method``,
+    ``path``, ``route`` where the application says it, ``status``, and of a header ``traceparent``
+    the ``trace_id`` and the ``caller``. Marks: ``time_to_first_byte_ms`` and ``response_bytes``. What
+    runs inside, functions with ``@hodo.inference`` too, is under it and of the same id and trace.
+    Of the query, the other headers and the bodies nothing is recorded.
+
+    app: the application.
+    skip: paths that are not recorded, such as ``["/health"]``.
+    """
+
+    def __init__(self, app: App, *, skip: Iterable[str] = ()) -> None:
+        if isinstance(skip, str):
+            raise TypeError(f"skip is a list of paths, not the text {skip!r}")
+        self.app = app
+        self._skip = frozenset(skip)
+
+    async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
+        kind = scope.get("type")
+        if kind not in _KINDS or not _hodo.is_on() or scope.get("path") in self._skip:
+            await self.app(scope, receive, send)
+            return
+        headers = _headers(scope.get("headers") or ())
+        trace = Trace.read(headers.get(b"traceparent"))
+        id = headers.get(b"x-request-id", b"").decode("latin-1") or new_id()
+        attrs = {name: scope[name] for name in ("method", "path") if name in scope}
+        with _hodo.scope(kind, **described(id, trace), **attrs) as opened:
+            answer = _Answer(opened, send)
+            inside = Around(id, trace or Trace.starting_at(opened.id))
+            token = around.set(inside)
+            try:
+                await self.app(scope, receive, answer.send)
+            finally:
+                _reset(token)
+                answer.finish(scope)
+
+
+def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The headers that are read; of one that is there twice none, as its sender is unclear."""
+    found: dict[bytes, bytes] = {}
+    twice = set()
+    for name, value in pairs:
+        name = bytes(name).lower()
+        if name in (b"traceparent", b"x-request-id"):
+            if name in found:
+                twice.add(name)
+            found[name] = bytes(value)
+    return {name: value for name, value in found.items() if name not in twice}
+
+
+def _reset(token: Any) -> None:
+    try:
+        around.reset(token)
+    except ValueError:
+        # A coroutine that nobody waits for any more is closed by the garbage collector, anywhere.
+        pass
+
+
+class _Answer:
+    """Watches what an application sends."""
+
+    def __init__(self, opened: _hodo.Scope, send: Send) -> None:
+        self._opened = opened
+        self._send = send
+        self._start_ns = time.perf_counter_ns()
+        self._bytes: int | None = None
+        self._status: int | None = None
+
+    async def send(self, event: Event) -> None:
+        kind = event.get("type")
+        if kind == "http.response.start":
+            self._status = event.get("status")
+            self._bytes = 0
+        elif kind == "websocket.close":
+            self._status = event.get("code", 1000)
+        elif kind == "http.response.body":
+            self._count(len(event.get("body") or b""))
+        await self._send(event)
+
+    def _count(self, size: int) -> None:
+        if size and not self._bytes:
+            took_ns = time.perf_counter_ns() - self._start_ns
+            self._opened.mark("time_to_first_byte_ms", took_ns / 1e6, "summary")
+        self._bytes = (self._bytes or 0) + size
+
+    def finish(self, scope: Event) -> None:
+        """The application is done with the request."""
+        if self._bytes is not None:
+            self._opened.mark("response_bytes", self._bytes, "summary")
+        route = getattr(scope.get("route"), "path", None)
+        if isinstance(route, str):
+            self._opened.set(route=route)
+        if self._status is not None:
+            self._opened.set(status=self._status)
+            if scope.get("type") == "http" and self._status >= 500:
+                self._opened.fail(ServerError)

@@ -1,0 +1,147 @@
+"""Requests of a web server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers import record
+
+START = """
+import asyncio, json
+import hodo
+from hodo.asgi import Middleware
+hodo.init(app="web", gpu="off")
+
+async def call(app, path="/", headers=(), kind="http", **more):
+    sent = []
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+    async def send(event):
+        sent.append(event)
+    pairs = [(name.encode(), value.encode()) for name, value in headers]
+    scope = {"type": kind, "path": path, "headers": pairs, **more}
+    if kind == "http":
+        scope.setdefault("method", "GET")
+    await app(scope, receive, send)
+    return sent
+"""
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+CALLER = "b7ad6b7169203331"
+
+
+def test_an_application(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + f"""
+HEADER = "00-{TRACE}-{CALLER}-01"
+"""
+        + """
+@hodo.inference
+async def answer(n):
+    for i in range(n):
+        await asyncio.sleep(0)
+        yield hodo.traceparent().encode()
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        return await send({"type": "lifespan.startup.complete"})
+    if scope["type"] == "websocket":
+        return await send({"type": "websocket.close", "code": 1011})
+    if scope["path"] == "/broken":
+        raise LookupError("broken")
+    status = 503 if scope["path"] == "/busy" else 200
+    await send({"type": "http.response.start", "status": status, "headers": []})
+    if status == 200:
+        async for part in answer(2):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+served = Middleware(app, skip=["/health"])
+
+async def main():
+    sent = await call(served, "/v1", [("TraceParent", HEADER), ("x-request-id", "r-1")], method="POST")
+    assert all(part["body"].decode()[:36] == HEADER[:36] for part in sent[1:3])
+    await call(served, "/v1", [("traceparent", HEADER), ("traceparent", HEADER)])
+    await call(served, "/health")
+    await call(served, "/busy")
+    await call(served, kind="websocket")
+    await call(served, kind="lifespan")
+    try:
+        await call(served, "/broken")
+        raise SystemExit("not raised")
+    except LookupError:
+        pass
+    assert hodo.request_id() is None
+    # Cancelled while it waits, as when the client goes away.
+    async def waiting(scope, receive, send):
+        await asyncio.sleep(60)
+    task = asyncio.create_task(call(Middleware(waiting), "/slow"))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+asyncio.run(main())
+try:
+    Middleware(app, skip="/health")
+    raise SystemExit("took it")
+except TypeError:
+    pass
+""",
+    )
+    # "/health" is not under `http`, what it calls records all the same.
+    assert run.tree == "http 5\n  request 2\nrequest 1\nwebsocket 1"
+    assert run.left_open == 0
+    told = run.attributes("http")
+    first, second = told[0], told[1]
+    assert first == {
+        "request_id": "r-1", "trace_id": TRACE, "caller": CALLER,
+        "method": "POST", "path": "/v1", "status": 200,
+    }  # fmt: skip
+    assert "trace_id" not in second and len(second["request_id"]) == 32
+    errors = {attrs["path"]: attrs["error"] for attrs in told if "error" in attrs}
+    assert errors == {"/busy": "ServerError", "/broken": "LookupError", "/slow": "CancelledError"}
+    assert run.attributes("websocket")[0]["status"] == 1011
+    inside = run.attributes("request")
+    assert inside[0] == {"request_id": "r-1"} and inside[1]["request_id"] == second["request_id"]
+    marks = run.marks("http")
+    assert marks["time_to_first_byte_ms"]["count"] == 2
+    assert (marks["response_bytes"]["min"], marks["response_bytes"]["max"]) == (0, 110)
+
+
+def test_two_hundred_at_the_same_time(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import random
+
+@hodo.inference
+async def answer(n):
+    for i in range(n % 4):
+        await asyncio.sleep(random.random() / 50)
+        assert hodo.request_id() == str(n)
+        yield b"x"
+
+async def app(scope, receive, send):
+    n = int(scope["path"][1:])
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    with hodo.scope("handle", n):
+        await asyncio.sleep(random.random() / 50)
+        async for part in answer(n):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body"})
+
+async def main():
+    served = Middleware(app)
+    await asyncio.gather(
+        *(call(served, f"/{n}", [("x-request-id", str(n))]) for n in range(200))
+    )
+asyncio.run(main())
+""",
+    )
+    assert run.tree == "http 200\n  handle 200\n    request 200"
+    assert run.left_open == 0
+    assert all(a["path"] == f"/{a['request_id']}" for a in run.attributes("http"))
+    ids = sorted(int(attrs["request_id"]) for attrs in run.attributes("request"))
+    assert ids == list(range(200))

@@ -1,0 +1,393 @@
+"""Checks the hooks of frameworks on a machine that has a GPU, and measures what they cost.
+
+    python tests/gpu/hooks.py [--rounds 6] [--peers FOLDER] [--out FOLDER]
+
+Plain scripts of torch, transformers and lightning run twice each: with one line, `hodo.profile()`, and
+with none under `hodo run --hooks`. Their trees are compared with what the script does, and every pass
+of forward, backward and optimizer must have GPU time: from kernels, and in a third run, where these are
+not recorded, from CUDA events. Then as many graph breaks as without hodo, scopes of CUDA graphs, bytes
+of the allocator, and the MLP loop of launches: none, scopes by hand, hooks, and the peer's hooks
+(`--peers` names a folder with the package `cirron`), interleaved. Ends with 1 if something is not as it
+should be. Trees and rounds are written to the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import traceback
+
+import check
+
+TORCH = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.randn(640, 64), torch.randint(0, 10, (640,)))
+loader = DataLoader(data, batch_size=64, num_workers=2, pin_memory=True)
+model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+scaler = torch.amp.GradScaler("cuda")
+for epoch in range(3):
+    model.train()
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        for x, y in loader:
+            model(x.cuda())
+"""
+TRANSFORMERS = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_head=2, n_embd=64, vocab_size=100, n_positions=64))
+row = {"input_ids": torch.randint(0, 100, (64,)), "labels": torch.randint(0, 100, (64,))}
+arguments = TrainingArguments(
+    output_dir="out", num_train_epochs=2, per_device_train_batch_size=4, logging_steps=2, report_to=[],
+    eval_strategy="epoch", save_strategy="no", disable_tqdm=True,
+)
+Trainer(model, arguments, train_dataset=[row] * 40, eval_dataset=[row] * 8).train()
+"""
+LIGHTNING = """
+import torch
+import lightning as L
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+
+    def training_step(self, batch, i):
+        loss = torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+data = TensorDataset(torch.randn(640, 64), torch.randint(0, 10, (640,)))
+trainer = L.Trainer(
+    max_epochs=2, accelerator="gpu", devices=1, logger=False, enable_checkpointing=False,
+    enable_progress_bar=False, enable_model_summary=False,
+)
+trainer.fit(Net(), DataLoader(data, batch_size=64))
+"""
+STEP = ("forward", "backward", "optimizer")
+# A script, what it needs, the path of its steps, how many there are, and further paths with theirs.
+SCRIPTS = {
+    "torch": (TORCH, "torch", ("epoch", "step"), 30, {("epoch",): 3, ("evaluate", "step", "forward"): 30}),
+    "transformers": (TRANSFORMERS, "transformers", ("train", "epoch", "step"), 20, {("train", "evaluate"): 2}),
+    "lightning": (LIGHTNING, "lightning", ("train", "epoch", "step"), 20, {("train", "epoch"): 2}),
+}
+COMPILED = """
+import sys
+import torch
+from torch import nn
+if sys.argv[1] == "hooks":
+    import hodo
+    hodo.profile()
+import torch._dynamo as dynamo
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            if i == 2:
+                dynamo.graph_break()
+            x = layer(x).relu()
+        return x
+
+net = torch.compile(Net().cuda())
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(5):
+    net(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+counters = dynamo.utils.counters
+told = dynamo.explain(Net().cuda())(torch.randn(8, 64, device="cuda"))
+print(sum(counters["graph_break"].values()), counters["stats"]["unique_graphs"], told.graph_break_count)
+"""
+GRAPHS = """
+import hodo
+import torch
+hodo.profile(memory=True)
+model = torch.nn.Linear(1024, 1024).cuda()
+x = torch.randn(1024, 1024, device="cuda")
+side = torch.cuda.Stream()
+with torch.cuda.stream(side):
+    model(x)
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = model(x)
+for _ in range(10):
+    graph.replay()
+big = torch.nn.Linear(1024, 1 << 16, device="cuda")
+big(x)
+torch.cuda.synchronize()
+"""
+CONFIGURATIONS = (
+    "none",
+    "scopes by hand",
+    "hooks",
+    "hooks, layers=1",
+    "scopes by hand, kernels",
+    "hooks, kernels",
+    "hooks, CUDA events",
+    "cirron's hooks",
+)
+# Hooks against scopes by hand; the bar.
+BARS = {"hooks": ("scopes by hand", 1.03), "hooks, kernels": ("scopes by hand, kernels", 1.03)}
+SEGMENTS, STEPS_A_SEGMENT, WARM_UP = 30, 20, 30
+
+
+def nodes(dir: pathlib.Path) -> dict[tuple[str, ...], dict]:
+    return {tuple(node["path"]): node for node in check.report(dir)["nodes"]}
+
+
+def script(name: str, way: str, out: pathlib.Path) -> str:
+    """Runs a script in one way; a line of what was seen, or an AssertionError."""
+    code, _, steps, count, more = SCRIPTS[name]
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hodo-hooks-"))
+    file = folder / "script.py"
+    file.write_text(code if way == "hodo run --hooks" else "import hodo\nhodo.profile()\n" + code)
+    command: list[object] = [sys.executable, file]
+    env = {}
+    if way == "hodo run --hooks":
+        command = [check.package() / "bin" / "hodo", "run", "--hooks", "--", *command]
+        parent = str(check.package().parent)
+        env["PYTHONPATH"] = os.pathsep.join([parent, os.environ.get("PYTHONPATH", "")]).rstrip(":")
+    if way == "CUDA events":
+        env["HODO_GPU"] = "monitor"
+    check.run(command, dir=folder / "runs", **env)
+    text = [check.package() / "bin" / "hodo", "report", check.only_run(folder / "runs")]
+    tree = subprocess.run([str(part) for part in text], capture_output=True, text=True).stdout
+    (out / f"{name}, {way}.txt".replace(" ", "-")).write_text(tree)
+    found = nodes(folder / "runs")
+    assert found[steps]["count"] == count, f"{found[steps]['count']} steps, not {count}"
+    for path, expected in more.items():
+        assert found[path]["count"] == expected, f"{path}: {found[path]['count']}, not {expected}"
+    assert found[(*steps, "data_wait")]["count"] >= count
+    told = []
+    for part in STEP:
+        node = found[(*steps, part)]
+        assert node["count"] >= count, f"{part}: {node['count']}"
+        told.append(f"{part} {gpu_ms(node, way == 'CUDA events'):.3f} ms")
+    return ", ".join(told)
+
+
+def gpu_ms(node: dict, by_events: bool) -> float:
+    """GPU time of a node, in all."""
+    if not by_events:
+        busy = node["gpu"]["all"]["busy_ns"]
+        assert busy > 0, f"no GPU time in {node['path']}"
+        return busy / 1e6
+    marks = [mark for mark in node["marks"] if mark["name"] == "gpu_events_ns"]
+    assert marks and marks[0]["count"] >= node["count"] * 0.9, f"{node['path']}: {marks}"
+    assert marks[0]["mean"] > 0
+    return marks[0]["mean"] * marks[0]["count"] / 1e6
+
+
+def compiled(_: pathlib.Path) -> str:
+    told = {}
+    for way in ("nothing", "hooks"):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="hodo-hooks-"))
+        (folder / "script.py").write_text(COMPILED)
+        done = check.run([sys.executable, folder / "script.py", way], dir=folder / "runs")
+        told[way] = done.stdout.split()
+        if way == "hooks":
+            assert any("compile" in path for path in nodes(folder / "runs")), "no compile scope"
+    assert told["nothing"] == told["hooks"], told
+    breaks, graphs, _ = told["hooks"]
+    return f"{breaks} graph breaks and {graphs} graphs, with and without"
+
+
+def graphs(out: pathlib.Path) -> str:
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hodo-hooks-"))
+    (folder / "script.py").write_text(GRAPHS)
+    for level in ("auto", "monitor"):
+        dir = folder / level
+        check.run([sys.executable, folder / "script.py"], dir=dir, HODO_GPU=level)
+        found = nodes(dir)
+        assert found[("graph_replay",)]["count"] == 10 and found[("graph_capture",)]["count"] == 1
+    command = [check.package() / "bin" / "hodo", "export", "--to", "chrome", check.only_run(folder / "auto")]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
+    events = [e for e in json.loads(done.stdout)["traceEvents"] if e["ph"] == "X" and e["name"] == "forward"]
+    last = max(events, key=lambda event: float(event["ts"]))["args"]
+    # The last one returns 1024 rows of 65536 floats.
+    assert last["memory_peak_bytes"] >= 1024 * 65536 * 4, last
+    assert "memory_delta_bytes" in last
+    return f"10 replays, 1 capture; the last forward peaks at {last['memory_peak_bytes'] / 2**20:.0f} MiB"
+
+
+def measure(name: str) -> dict:
+    """Runs one configuration in this process, which has not started CUDA."""
+    import contextlib
+
+    out = tempfile.mkdtemp(prefix="hodo-hooks-")
+    os.chdir(out)
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(6) for layer in (nn.Linear(256, 256), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(256, 10)).cuda()
+    x, y = torch.randn(64, 256, device="cuda"), torch.randint(0, 10, (64,), device="cuda")
+    loss = nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters(), foreach=True)
+    scope = lambda name: contextlib.nullcontext()  # noqa: E731
+    level = {"kernels": "trace", "CUDA events": "monitor"}.get(name.split(", ")[-1], "off")
+    if name.startswith("cirron"):
+        import cirron
+
+        cirron.profile(frameworks=["torch"])
+    elif name != "none":
+        import hodo
+
+        if name.startswith("scopes"):
+            hodo.init(dir=out, gpu=level, telemetry="off")
+            scope = hodo.scope
+        else:
+            hodo.profile(dir=out, gpu=level, telemetry="off", layers=int("layers" in name))
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        loss(model(x), y).backward()
+        optimizer.step()
+
+    def by_hand() -> None:
+        with scope("step"):
+            optimizer.zero_grad(set_to_none=True)
+            with scope("forward"):
+                result = model(x)
+            with scope("loss"):
+                value = loss(result, y)
+            with scope("backward"):
+                value.backward()
+            with scope("optimizer"):
+                optimizer.step()
+
+    step = by_hand if name.startswith("scopes") else step
+    for _ in range(WARM_UP):
+        step()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(SEGMENTS):
+        began = time.perf_counter()
+        for _ in range(STEPS_A_SEGMENT):
+            step()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - began) / STEPS_A_SEGMENT)
+    return {"step_us": statistics.median(times) * 1e6}
+
+
+def forked(name: str, peers: str | None) -> dict | None:
+    """`measure` in a child; none if it failed."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            if name.startswith("cirron") and peers:
+                sys.path.insert(0, peers)
+            os.write(writing, json.dumps(measure(name)).encode())
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+
+def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[str], bool]:
+    import torch  # noqa: F401
+
+    names = [name for name in CONFIGURATIONS if peers or not name.startswith("cirron")]
+    told = []
+    for number in range(rounds):
+        order = random.Random(number).sample(names, len(names))
+        told.append({name: forked(name, peers) for name in order})
+        (out / "rounds.json").write_text(json.dumps(told))
+    lines = ["| configuration | step, µs | x none | x scopes by hand | quartiles |", "|---|---:|---:|---:|---:|"]
+    is_well = True
+    for name in names:
+        against = BARS.get(name, ("scopes by hand", None))
+        rows = [one[name]["step_us"] for one in told if one.get(name)]
+        if not rows:
+            lines.append(f"| {name} | not run | | | |")
+            continue
+
+        def ratios(other: str, name: str = name) -> list[float]:
+            return [one[name]["step_us"] / one[other]["step_us"] for one in told if one.get(name) and one.get(other)]
+
+        pairs = ratios(against[0])
+        low, middle, high = statistics.quantiles(pairs, n=4) if len(pairs) > 1 else pairs * 3
+        bar = against[1]
+        is_well &= bar is None or middle <= bar
+        lines.append(
+            f"| {name} | {statistics.median(rows):,.0f} | {statistics.median(ratios('none')):.3f} "
+            f"| {middle:.3f}{'' if bar is None else f' (bar {bar})'} | {low:.3f} - {high:.3f} |"
+        )
+    return lines, is_well
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--peers")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT") or tempfile.mkdtemp()))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    is_well = True
+    lines = ["| check | | what was seen |", "|---|---|---|"]
+
+    def checked(name: str, run: object) -> None:
+        nonlocal is_well
+        try:
+            lines.append(f"| {name} | ✓ | {run()} |")  # type: ignore[operator]
+        except Exception as error:
+            is_well = False
+            said = textwrap.shorten(f"{type(error).__name__}: {error}", 400)
+            lines.append(f"| {name} | ✗ | {said} |")
+        print(lines[-1], flush=True)
+
+    from importlib.util import find_spec
+
+    for name, (_, needs, *_) in SCRIPTS.items():
+        for way in ("one line", "hodo run --hooks", "CUDA events"):
+            if find_spec(needs) is None:
+                lines.append(f"| {name}, {way} | – | {needs} is not installed |")
+            else:
+                checked(f"{name}, {way}", lambda: script(name, way, options.out))
+    checked("torch.compile", lambda: compiled(options.out))
+    checked("CUDA graphs, memory", lambda: graphs(options.out))
+    table, is_cheap = overhead(options.rounds, options.peers, options.out)
+    text = "\n".join([*lines, "", "## A step of the MLP loop", "", *table])
+    (options.out / "hooks.md").write_text(text + "\n")
+    print("\n" + text)
+    sys.exit(0 if is_well and is_cheap else 1)
+
+
+if __name__ == "__main__":
+    main()
