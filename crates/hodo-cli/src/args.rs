@@ -9,6 +9,7 @@ Examples:
   hodo demo                              record a small training loop and show it
   hodo run -- python train.py            record a program as it is
   hodo report                            where the time of the newest run went
+  hodo view                              the same as a page, live while a program runs
   hodo report --where variant=beam       only scopes with that attribute
   hodo diff base head                    what got slower, and whether that is noise
   hodo export --to perfetto -o run.pftrace
@@ -31,6 +32,13 @@ Examples:
   hodo report --kernels                  every GPU kernel by name, and the scopes that launched it
   hodo report --price 0.30 --currency EUR    what the GPU's energy cost, by scope
   hodo report --json";
+
+const VIEW_EXAMPLES: &str = "\
+Examples:
+  hodo view                              the runs of this folder, in the browser
+  hodo view 20261115-2015                one run, live while it is recorded
+  hodo view archive/run --port 8080
+  hodo view --no-open                    only print the address";
 
 const MACHINE_EXAMPLES: &str = "\
 Examples:
@@ -164,6 +172,9 @@ pub enum Verb {
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Open the page of a run or a folder of runs in the browser: overview, timeline, flame, tables, marks, live while a program runs. Served on this machine only, until Ctrl-C.
+    #[command(after_help = VIEW_EXAMPLES)]
+    View(ViewArgs),
     /// Compare two programs by their runs: which scopes and kernels changed, how sure that is, what explains it. Ends with 4 when they are not comparable.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
@@ -263,6 +274,22 @@ pub struct RunArg {
     /// Run folder, or the beginning of a run's id; the newest run if left out.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
+}
+
+/// `hodo view`.
+#[derive(Args, Debug)]
+pub struct ViewArgs {
+    /// Run folder, the beginning of a run's id, or a folder of runs; all runs of --dir if left out.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Port to listen on, on 127.0.0.1; any that is free if left out.
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+
+    /// Print the address and open no browser.
+    #[arg(long)]
+    pub no_open: bool,
 }
 
 /// `hodo report`.

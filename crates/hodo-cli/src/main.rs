@@ -22,6 +22,7 @@ mod state;
 mod term;
 mod top;
 mod verify;
+mod view;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, Parser};
@@ -37,6 +38,7 @@ fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::View(args) => view::run(args, &cli.dir),
         Verb::Diff(args) => compare::diff(args, &cli.dir, cli.color),
         Verb::Gate(args) => compare::gate(args, &cli.dir, cli.color),
         Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
