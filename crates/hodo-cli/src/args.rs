@@ -21,6 +21,7 @@ Examples:
   hodo run -- python train.py
   hodo run --name sweep --gpu off -- ./train --lr 0.1
   hodo run --monitor -- python train.py                and the machine, every second
+  hodo run --open -- python train.py                   and look at it meanwhile, in the browser
   hodo run -- torchrun --nproc-per-node 8 train.py     all ranks in one run";
 
 const REPORT_EXAMPLES: &str = "\
@@ -74,6 +75,11 @@ Examples:
   hodo export --to csv --table marks > marks.csv
   hodo export --to parquet tables              a folder of Parquet tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
+
+const SHARE_EXAMPLES: &str = "\
+Examples:
+  hodo share                                   the newest run as one file
+  hodo share 20261115-2015 -o slow.html";
 
 const PACK_EXAMPLES: &str = "\
 Examples:
@@ -196,6 +202,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Write a run as one HTML file below 2 MB that opens anywhere, offline: overview, flame graph, tables, marks, and the timeline as finely as fits.
+    #[command(after_help = SHARE_EXAMPLES)]
+    Share(ShareArgs),
     /// Fold a run that has ended into compact Parquet tables; every verb reads it as before, and so do pandas, polars, DuckDB and Spark.
     #[command(after_help = PACK_EXAMPLES)]
     Pack(PackArgs),
@@ -230,6 +239,10 @@ pub struct RunArgs {
     /// Also read the machine into the run while the program runs: every second, or so often as --monitor=100ms says.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1s")]
     pub monitor: Option<String>,
+
+    /// Show the run in the browser while the program runs; the page stays until Ctrl-C, and then the program's exit code is returned.
+    #[arg(long)]
+    pub open: bool,
 
     /// Say nothing of your own; the program is as loud as it is.
     #[arg(short, long)]
@@ -574,6 +587,17 @@ pub struct MonitorArgs {
     /// Say nothing but what goes wrong.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// `hodo share`.
+#[derive(Args, Debug)]
+pub struct ShareArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// File to write; RUN.html in this folder if left out.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `hodo export`.

@@ -18,6 +18,7 @@ mod pack;
 mod report;
 mod run;
 mod runs;
+mod share;
 mod state;
 mod term;
 mod top;
@@ -46,6 +47,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Share(args) => share::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),

@@ -19,6 +19,11 @@ impl ApiError {
         ApiError { status, words: words.into() }
     }
 
+    /// What is wrong.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
     /// What was asked for cannot be.
     pub fn bad(words: impl Into<String>) -> ApiError {
         ApiError::new(StatusCode::BAD_REQUEST, words)

@@ -4,13 +4,18 @@
 //! token in the printed URL, and changes nothing. All numbers come from [`hodo_trace`].
 
 mod api;
+mod body;
 mod connection;
 mod error;
 mod guard;
 mod page;
+mod share;
 mod state;
 mod store;
 mod token;
+mod watch;
+
+pub use share::share;
 
 use axum::Router;
 use page::Files;
@@ -63,6 +68,8 @@ impl Server {
             .thread_name("hodo-view")
             .enable_all()
             .build()?;
+        let store = Arc::downgrade(&self.shared.store);
+        std::thread::Builder::new().name("hodo-watch".into()).spawn(move || watch::watch(&store))?;
         let answered = runtime.block_on(async move {
             let listener = TcpListener::from_std(self.listener)?;
             connection::serve(listener, router(self.shared), stop).await
@@ -94,5 +101,8 @@ impl Server {
 /// The routes behind the guard.
 fn router(shared: Shared) -> Router {
     let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
-    api::router(shared).layer(CompressionLayer::new()).layer(guard)
+    api::router(shared)
+        .layer(CompressionLayer::new())
+        .layer(axum::middleware::from_fn(body::whole))
+        .layer(guard)
 }

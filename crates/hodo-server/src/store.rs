@@ -4,7 +4,7 @@ use crate::error::ApiError;
 use hodo_trace::timeline::{Kept, Stable, Timeline};
 use hodo_trace::{Filter, ProcessState, ReadOptions, Run};
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,8 +31,19 @@ pub struct Store {
     dir: PathBuf,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
+    /// By id, with the bytes that the run had then.
+    glimpses: Mutex<HashMap<String, (u64, Glimpse)>>,
     /// What happens to runs, for the page to follow.
     pub events: broadcast::Sender<Event>,
+}
+
+/// What a list shows of a run that only reading it tells.
+#[derive(Clone, Debug, Default)]
+pub struct Glimpse {
+    /// Names of its GPUs.
+    pub gpus: Option<BTreeSet<String>>,
+    /// Its main mark over time.
+    pub main_mark: Option<serde_json::Value>,
 }
 
 /// What happened to a run.
@@ -103,6 +114,7 @@ impl Store {
             dir: dir.to_owned(),
             slots: Mutex::default(),
             clock: AtomicU64::new(0),
+            glimpses: Mutex::default(),
             events: broadcast::Sender::new(MOST_EVENTS),
         }
     }
@@ -116,11 +128,48 @@ impl Store {
     pub fn get(&self, id: &str) -> Result<Arc<Loaded>, ApiError> {
         let slot = self.slot(id)?;
         slot.asked.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        // Where growth is watched, what is there is shown until the newer is read.
+        let known = lock(&slot.loaded).clone().filter(|_| self.events.receiver_count() > 0);
+        known.map_or_else(|| self.current(&slot), Ok)
+    }
+
+    /// The same where nobody asked.
+    pub fn refreshed(&self, id: &str) -> Result<Arc<Loaded>, ApiError> {
+        self.current(&*self.slot(id)?)
+    }
+
+    fn current(&self, slot: &Slot) -> Result<Arc<Loaded>, ApiError> {
         let now = lock(&slot.loaded).clone();
         if let Some(loaded) = now.filter(|loaded| !loaded.is_stale(&slot.folder)) {
             return Ok(loaded);
         }
-        self.read(&slot)
+        self.read(slot)
+    }
+
+    /// Whether a run that was live is no longer.
+    pub fn has_ended(&self, id: &str) -> bool {
+        let folder = self.folder(id);
+        folder.is_none_or(|folder| Run::summary(&folder).state != Some(ProcessState::Live))
+    }
+
+    /// The folder of a run.
+    pub fn folder_of(&self, id: &str) -> Result<PathBuf, ApiError> {
+        Ok(self.slot(id)?.folder.clone())
+    }
+
+    /// The folders of all runs.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let inside = std::fs::read_dir(&self.dir).into_iter().flatten();
+        let mut folders: Vec<PathBuf> = inside.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        folders.retain(|folder| Run::is_at(folder));
+        folders.sort();
+        folders
+    }
+
+    /// Tells whoever listens.
+    pub fn tell(&self, event: Event) {
+        // Nobody listening is no failure.
+        let _ = self.events.send(event);
     }
 
     /// Reads a run, unless someone else just did.
@@ -187,17 +236,32 @@ impl Store {
         others.into_iter().take(surplus).for_each(|slot| *lock(&slot.loaded) = None);
     }
 
+    /// What is known of a run of that size, or what `look` sees of it.
+    pub fn glimpse(
+        &self,
+        id: &str,
+        bytes: u64,
+        look: impl FnOnce() -> Option<Glimpse>,
+    ) -> Option<Glimpse> {
+        let known = lock(&self.glimpses).get(id).filter(|known| known.0 == bytes).cloned();
+        if let Some((_, glimpse)) = known {
+            return Some(glimpse);
+        }
+        let glimpse = look()?;
+        lock(&self.glimpses).insert(id.to_owned(), (bytes, glimpse.clone()));
+        Some(glimpse)
+    }
+
     /// A run if it is in memory.
     pub fn peek(&self, id: &str) -> Option<Arc<Loaded>> {
         let slot = lock(&self.slots).get(id).cloned()?;
         lock(&slot.loaded).clone()
     }
 
-    /// The runs in memory that are still recorded.
-    pub fn live(&self) -> Vec<Arc<Loaded>> {
+    /// The runs in memory.
+    pub fn loaded(&self) -> Vec<Arc<Loaded>> {
         let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
-        let loaded = slots.iter().filter_map(|slot| lock(&slot.loaded).clone());
-        loaded.filter(|loaded| loaded.is_live()).collect()
+        slots.iter().filter_map(|slot| lock(&slot.loaded).clone()).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `hodo view`: the page of a run or a folder of runs, served on this machine.
 
-mod browser;
-mod remote;
+pub mod browser;
+pub mod remote;
 
 use crate::args::ViewArgs;
 use crate::output::{self, Failure, Outcome};
@@ -53,7 +53,7 @@ fn shown(name: Option<&str>, dir: &Path) -> Result<Shown, Failure> {
 }
 
 /// A run with those beside it, to compare it with.
-pub fn of_run(folder: &Path) -> (PathBuf, String) {
+fn of_run(folder: &Path) -> (PathBuf, String) {
     // `.` has no name and no parent until it is spelt out.
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let id = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();

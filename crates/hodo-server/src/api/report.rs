@@ -3,10 +3,11 @@
 use super::ask::{self, Part};
 use crate::error::ApiError;
 use crate::state::Shared;
+use crate::store::Loaded;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use hodo_trace::{by_total, document, kernels, tree};
-use serde_json::json;
+use hodo_trace::{Filter, by_total, document, kernels, tree};
+use serde_json::{Value, json};
 
 /// Rows of each list by name, as many as `hodo report` has.
 const TOP: usize = 5;
@@ -29,4 +30,25 @@ pub async fn report(
         Ok(report)
     })
     .await
+}
+
+/// The report of a whole run in about so many bytes: paths with little time are left out until it
+/// fits, and counted.
+pub fn report_within(loaded: &Loaded, bytes: usize) -> Value {
+    let filter = Filter::default();
+    let tree = tree(&loaded.run, &filter);
+    let order = by_total(&tree);
+    let kernels = json!(kernels(&loaded.run, &filter));
+    let mut least_ns = 0;
+    loop {
+        let is_large = |at: &u32| tree.nodes[*at as usize].total_ns.unwrap_or(0) >= least_ns;
+        let nodes: Vec<u32> = order.iter().copied().filter(is_large).collect();
+        let mut report = document(&loaded.run, &tree, &nodes, TOP);
+        report["kernels"] = kernels.clone();
+        report["nodes_left_out"] = json!(order.len() - nodes.len());
+        if nodes.len() <= 1 || report.to_string().len() <= bytes {
+            return report;
+        }
+        least_ns = (2 * least_ns).max(tree.scopes_ns() / 100_000).max(1);
+    }
 }

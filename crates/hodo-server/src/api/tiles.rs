@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 /// Pixels that a tile may have.
 const MOST_PIXELS: i64 = 1 << 16;
+/// Pixels of the tiles that the page asks for.
+pub const TILE_UNITS: u64 = 4096;
 const MAGIC: &[u8; 4] = b"HTL1";
 
 /// Which tile.

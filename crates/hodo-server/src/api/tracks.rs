@@ -4,8 +4,8 @@ use super::ask;
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::store::Loaded;
-use axum::Json;
 use axum::extract::{Path, Query, State};
+use axum::response::Response;
 use hodo_trace::GpuState;
 use hodo_trace::timeline::{Track, TrackKind};
 use serde::Deserialize;
@@ -23,15 +23,18 @@ pub async fn tracks(
     State(shared): State<Shared>,
     Path(run): Path<String>,
     Query(names): Query<Names>,
-) -> Result<Json<Value>, ApiError> {
-    ask::about(&shared, run, move |loaded| Ok(Json(document(&loaded, names.names_from)))).await
+) -> Result<Response, ApiError> {
+    let from = names.names_from;
+    ask::document(&shared, run, format!("tracks {from}"), move |loaded| Ok(document(loaded, from)))
+        .await
 }
 
 /// All tracks, and the names from `names_from` on.
 pub fn document(loaded: &Loaded, names_from: usize) -> Value {
     let Loaded { run, timeline, names, .. } = loaded;
-    let tracks: Vec<Value> =
+    let mut tracks: Vec<Value> =
         timeline.tracks.iter().map(|track| of_slices(loaded, track)).collect();
+    tracks.extend(super::series::tracks(loaded));
     let untimed = run.uncalibrated().map(|process| process.info.pid).collect::<Vec<_>>();
     json!({
         "generation": loaded.generation,
@@ -55,10 +58,33 @@ fn of_slices(loaded: &Loaded, track: &Track) -> Value {
     let gpu = devices.iter().find(|one| Some(one.device) == device).map(|one| one.name.as_str());
     json!({
         "id": track.number.to_string(), "kind": kind, "name": track.name,
-        "process": track.process, "pid": process.info.pid, "rank": process.info.rank,
+        "process": program(&process.info.argv), "process_index": track.process, "pid": process.info.pid, "rank": process.info.rank,
         "host": process.info.host, "device": device, "gpu": gpu,
         "depths": track.depths(), "slices": track.slices,
         "start_ns": track.extent_ns.map(|extent| extent.0),
         "end_ns": track.extent_ns.map(|extent| extent.1),
     })
+}
+
+/// What people call a program: the script that an interpreter runs, else the file's name.
+fn program(argv: &[String]) -> Option<String> {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let first = name(argv.first()?);
+    let script = argv.iter().skip(1).find(|word| !word.starts_with('-'));
+    let is_interpreter = ["python", "bash", "sh", "node", "ruby"].iter().any(|i| first.starts_with(i));
+    Some(script.filter(|_| is_interpreter).map_or(first, |script| name(script)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program;
+
+    #[test]
+    fn a_script_is_called_by_its_name() {
+        let called = |argv: &[&str]| program(&argv.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        assert_eq!(called(&["/usr/bin/python3", "-u", "src/train.py", "--lr"]).as_deref(), Some("train.py"));
+        assert_eq!(called(&["./build/train", "x"]).as_deref(), Some("train"));
+        assert_eq!(called(&["python"]).as_deref(), Some("python"));
+        assert_eq!(called(&[]), None);
+    }
 }

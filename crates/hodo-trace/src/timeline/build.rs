@@ -11,11 +11,16 @@ use hodo_format::gpu::{Detail, Work};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
+/// Stands for a name that nothing has.
+const NO_NAME: u32 = u32::MAX;
+
 /// The numbers of a process's names.
 #[derive(Debug, Default)]
 pub(super) struct NameIds {
-    /// By string id.
-    scopes: HashMap<u32, u32>,
+    /// By string id, or [`NO_NAME`].
+    scopes: Vec<u32>,
+    /// Of strings that were lost.
+    lost: HashMap<u32, u32>,
     kernels: HashMap<u32, u32>,
     /// By what [`work_name`] calls it.
     others: HashMap<&'static str, u32>,
@@ -167,9 +172,15 @@ impl NameIds {
     fn new(process: &Process, stable: &mut Stable) -> NameIds {
         let mut ids = NameIds::default();
         let mut names = process.spans.scan_names();
+        ids.scopes = vec![NO_NAME; process.names.end() as usize];
         for row in process.spans.rows() {
             let name = names(row);
-            ids.scopes.entry(name).or_insert_with(|| stable.name(&process.names.text(name)));
+            let mut number = || stable.name(&process.names.text(name));
+            match ids.scopes.get_mut(name as usize) {
+                Some(known) if *known != NO_NAME => {}
+                Some(new) => *new = number(),
+                None => _ = ids.lost.entry(name).or_insert_with(number),
+            }
         }
         for name in process.gpu.work.kernel_names() {
             let short = || stable.name(&process.gpu.kernel_name(name).short);
@@ -183,7 +194,9 @@ impl NameIds {
     }
 
     pub(super) fn scope(&self, process: &Process, row: Row) -> u32 {
-        self.scopes.get(&process.spans.name(row)).copied().unwrap_or(u32::MAX)
+        let name = process.spans.name(row);
+        let known = self.scopes.get(name as usize).or_else(|| self.lost.get(&name));
+        known.copied().unwrap_or(NO_NAME)
     }
 
     pub(super) fn work(&self, process: &Process, row: Row) -> u32 {
@@ -192,7 +205,7 @@ impl NameIds {
             Some(kernel) => self.kernels.get(&kernel.name),
             None => self.others.get(other_name(&work.detail(row))),
         };
-        found.copied().unwrap_or(u32::MAX)
+        found.copied().unwrap_or(NO_NAME)
     }
 }
 

@@ -6,17 +6,30 @@
 mod boxes;
 mod build;
 mod detail;
+mod flame;
 mod histogram;
 mod ids;
 mod kept;
 mod lanes;
+mod points;
 mod pyramid;
+mod range;
+mod search;
 mod stable;
+mod steps;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod walk;
 
 pub use boxes::{Box, box_flag};
+pub use flame::FlameBy;
 pub use ids::SliceId;
 pub use kept::Kept;
+pub use points::{MarkAxis, Points};
+pub use search::Hits;
 pub use stable::Stable;
+pub use walk::Step;
 
 use crate::spans::Narrow;
 use crate::links::Links;
