@@ -38,7 +38,7 @@ const VIEW_EXAMPLES: &str = "\
 Examples:
   hodo view                              the runs of this folder, in the browser
   hodo view 20261115-2015                one run, live while it is recorded
-  hodo view archive/run --port 8080
+  hodo view archive/run                  a run by its folder
   hodo view --no-open                    only print the address";
 
 const MACHINE_EXAMPLES: &str = "\

@@ -27,4 +27,5 @@ mod terminal;
 mod tmux;
 mod top;
 mod verdict;
+mod view;
 mod whole;
