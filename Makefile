@@ -46,7 +46,7 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready
 	@bash cpp/tests/run.sh "$(CACHE)"
 
 .PHONY: test-spark
-test-spark: ## The tables of a run as Spark reads them; installs Java where there is none
+test-spark: sql ## The tables of a run as Spark reads them; installs Java where there is none
 	@cargo build --locked --quiet --profile demo -p hodo-cli
 	@bash scripts/spark-tests.sh "$(CACHE)"
 
@@ -64,8 +64,24 @@ test-python: $(CACHE)/venv/.ready ## The Python package from its wheel, on every
 	@bash scripts/python-tests.sh "$(CACHE)" $(PYTEST_ARGS)
 
 .PHONY: install
-install: ## Install libhodo.so, libhodo.a, headers, CMake and pkg-config files and the `hodo` command (PREFIX=/usr/local)
+install: ## Install libhodo.so, libhodo.a, headers, CMake and pkg-config files, `hodo` and `hodo sql` (PREFIX=/usr/local, HODO_SQL=0 without SQL)
 	@bash cpp/install.sh "$${PREFIX:-/usr/local}"
+	@[[ "$${HODO_SQL:-1}" == 0 ]] || $(MAKE) --no-print-directory install-sql
+
+.PHONY: sql
+sql: ## Build `hodo-sql`, which `hodo sql` runs: minutes the first time, for its query engine
+	@cargo build --locked --release --manifest-path sql/Cargo.toml
+
+.PHONY: install-sql
+install-sql: sql ## Install `hodo-sql` (PREFIX=/usr/local)
+	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/hodo-sql" "$${PREFIX:-/usr/local}/bin/hodo-sql"
+	@echo "installed hodo-sql into $${PREFIX:-/usr/local}"
+
+.PHONY: test-sql
+test-sql: $(CACHE)/venv-sql/.ready ## `hodo sql`: answers, limits, refusals, the prompt, object stores
+	@command -v tmux >/dev/null || { [[ $$EUID -eq 0 ]] && apt-get install -y --no-install-recommends tmux >/dev/null; } \
+	  || echo "test-sql: without tmux, the prompt is not driven on a terminal" >&2
+	@HODO_SQL_PYTHON=$(CACHE)/venv-sql/bin/python cargo test --locked --release --manifest-path sql/Cargo.toml
 
 .PHONY: test-cpp
 test-cpp: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
@@ -100,8 +116,10 @@ gate-study: ## Does `hodo gate` fire when it should, and only then: real runs on
 .PHONY: lint
 lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, licences and sources of dependencies
 	@cargo fmt --all --check
+	@cargo fmt --manifest-path sql/Cargo.toml --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@$(CACHE)/tools/bin/cargo-deny --log-level error check bans licenses sources
+	@$(CACHE)/tools/bin/cargo-deny --manifest-path sql/Cargo.toml --log-level error --config sql/deny.toml check bans licenses sources
 	@if ! $(CACHE)/tools/bin/cargo-deny --log-level error check advisories; then
 	  [[ -n "$${HODO_OFFLINE:-}" ]] || { echo "lint: advisories failed (HODO_OFFLINE=1 skips them where the database cannot be fetched)"; exit 1; }
 	  echo "lint: advisories not checked (HODO_OFFLINE)"
@@ -110,6 +128,7 @@ lint: $(CACHE)/tools/bin/cargo-deny ## Formatting, clippy without warnings, lice
 .PHONY: fmt
 fmt: ## Format the sources
 	@cargo fmt --all
+	@cargo fmt --manifest-path sql/Cargo.toml
 
 .PHONY: kill
 kill: ## 1,000 kills at random moments, nothing acknowledged may be missing (HODO_KILLS=n)
@@ -147,6 +166,9 @@ clean: ## Remove the shared build folder
 
 $(CACHE)/venv/.ready: tests/requirements.txt
 	@bash scripts/venv.sh "$(CACHE)/venv" tests/requirements.txt
+
+$(CACHE)/venv-sql/.ready: sql/tests/requirements.txt
+	@bash scripts/venv.sh "$(CACHE)/venv-sql" sql/tests/requirements.txt
 
 $(CACHE)/cupti-few/.ready: tests/cupti/fetch.py tests/cupti/probe.c tests/cupti/versions.txt $(CACHE)/venv/.ready
 	@$(CACHE)/venv/bin/python tests/cupti/fetch.py "$(CACHE)/cupti-few" 12.9 13.0.85

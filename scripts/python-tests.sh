@@ -35,8 +35,10 @@ smoke() {
 }
 
 types() {
+    local mypy=("$1" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$scratch/mypy")
     "$1" -m mypy.stubtest hodo._hodo &&
-        "$1" -m mypy --strict --cache-dir "$scratch/mypy" "$root"/examples/python/*.py
+        "${mypy[@]}" --package hodo &&
+        "${mypy[@]}" "$root"/examples/python/*.py
 }
 
 wheel=$(bash "$root/scripts/wheel.sh" "$cache")

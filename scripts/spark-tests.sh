@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables of a run as Spark reads them, against pyarrow, polars, DuckDB and the report:
+# The tables of a run as Spark reads them, against pyarrow, polars, DuckDB, `hodo sql` and the report:
 # spark-tests.sh CACHE
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,7 +22,8 @@ for run in runs/*; do
     rm -rf tables
     "$hodo" report "$run" --json >report.json
     "$hodo" export "$run" --to parquet tables >/dev/null 2>&1
-    "$python" "$root/crates/hodo-cli/tests/parquet_readers.py" tables report.json spark 2>spark.log ||
+    "$python" "$root/crates/hodo-cli/tests/parquet_readers.py" tables --report report.json --spark \
+        --hodo-sql "$CARGO_TARGET_DIR/release/hodo-sql" 2>spark.log ||
         { cat spark.log >&2; exit 1; }
 done
 "$python" "$root/crates/hodo-cli/tests/snippets.py" "$root/docs/parquet.md" spark 2>spark.log ||

@@ -117,7 +117,12 @@ def open(run: Path | None = None, *, dir: Path | None = None) -> Run:
 
 
 def sql(
-    query: str, run: Path | Iterable[Path] | None = None, *, dir: Path | None = None
+    query: str,
+    run: Path | Iterable[Path] | None = None,
+    *,
+    dir: Path | None = None,
+    timeout_s: float | None = 60.0,
+    memory_bytes: int = 2 << 30,
 ) -> Table:
     """What a query on a run gives, with the tables and views that ``hodo sql`` has.
 
@@ -132,10 +137,13 @@ def sql(
         ``steps``, ``slowest``, ``kernels_by_scope`` and ``gpu_idle``.
     run: as in :func:`open`, or several, whose rows ``run`` tells apart.
     dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
+    timeout_s: longest that the query may take, then a ``TimeoutError``; ``None`` for any time.
+        datafusion can only be stopped between two parts of its answer.
+    memory_bytes: most that the engine may hold beside the tables, else a ``MemoryError``.
     """
     from hodo import _trace
 
-    return _trace.sql(query, run, dir=dir)
+    return _trace.sql(query, run, dir=dir, timeout_s=timeout_s, memory_bytes=memory_bytes)
 
 
 def trace(

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from hodo import _hodo
 from hodo._table import Rows, Table
 
 # Queries that ask what tables there are need all of them.
 _ASKING = {"show", "describe", "summarize", "information_schema", "duckdb_tables", "duckdb_columns"}
+# The least that the engines start with.
+_LEAST_BYTES = 32 << 20
 
 
-def sql(query: str, runs: list[Any]) -> Table:
+class Limits(NamedTuple):
+    """How much a query may take; ``None`` for as long as it needs."""
+
+    timeout_s: float | None = 60.0
+    memory_bytes: int = 2 << 30
+
+
+def sql(query: str, runs: list[Any], limits: Limits = Limits()) -> Table:
     """The answer to ``query`` on the tables of ``runs``, one below the other."""
+    if limits.timeout_s is not None and not limits.timeout_s > 0:
+        raise ValueError(f"timeout_s is seconds from 0 on, or None for no limit, not {limits.timeout_s}")
+    if limits.memory_bytes < _LEAST_BYTES:
+        raise ValueError(f"memory_bytes is {_LEAST_BYTES} at least, not {limits.memory_bytes}")
     views = dict(_hodo.views())
     named = _named(query, views)
     tables = {name: [run.table(name) for run in runs] for name in _hodo.tables() if name in named}
     wanted = {name: text for name, text in views.items() if name in named}
-    return Table(_engine()(query, tables, wanted))
+    return Table(_engine()(query, tables, wanted, limits))
 
 
 def _named(query: str, views: dict[str, str]) -> set[str]:
@@ -54,6 +71,42 @@ def _refused(error: Exception) -> ValueError:
     return ValueError(f"the query failed: {error}\nthe tables are {tables}")
 
 
+def _too_late(limits: Limits) -> TimeoutError:
+    return TimeoutError(
+        f"the query took longer than {limits.timeout_s} s and was stopped; timeout_s gives it more time, None any"
+    )
+
+
+def _too_large(limits: Limits, error: Exception) -> MemoryError:
+    return MemoryError(
+        f"the query needs more than {limits.memory_bytes} bytes; memory_bytes gives it more: {error}"
+    )
+
+
+@contextmanager
+def _stopping(connection: Any, timeout_s: float | None) -> Iterator[None]:
+    """Stops what a connection of duckdb does, once it took too long."""
+    if timeout_s is None:
+        yield
+        return
+    timer = threading.Timer(timeout_s, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _in_time(batches: Any, limits: Limits) -> Iterator[Any]:
+    """The batches of datafusion, which can only be left between two of them."""
+    began = time.monotonic()
+    for batch in batches:
+        if limits.timeout_s is not None and time.monotonic() - began > limits.timeout_s:
+            raise _too_late(limits)
+        yield batch.to_pyarrow()
+
+
 def _kept(answer: Any) -> Any:
     """Runs the query now, once: what goes wrong is said here, and what was found stays."""
     run = "materialize" if hasattr(answer, "materialize") else "execute"
@@ -63,17 +116,26 @@ def _kept(answer: Any) -> Any:
 class _DuckDb:
     """What duckdb answered; it holds the answer, and gives it out in any form."""
 
-    def __init__(self, query: str, tables: dict[str, list[Table]], views: dict[str, str]) -> None:
+    def __init__(
+        self, query: str, tables: dict[str, list[Table]], views: dict[str, str], limits: Limits
+    ) -> None:
         import duckdb
 
         self._connection = duckdb.connect(":memory:")
         try:
-            self._prepare(tables, views)
-            self._answer = _kept(self._connection.sql(self._only_reading(query)))
+            self._prepare(tables, views, limits)
+            with _stopping(self._connection, limits.timeout_s):
+                self._answer = _kept(self._connection.sql(self._only_reading(query)))
+        except duckdb.InterruptException:
+            raise _too_late(limits) from None
+        except duckdb.OutOfMemoryException as error:
+            raise _too_large(limits, error) from error
         except (duckdb.Error, ValueError) as error:
             raise _refused(error) from error
 
-    def _prepare(self, tables: dict[str, list[Table]], views: dict[str, str]) -> None:
+    def _prepare(
+        self, tables: dict[str, list[Table]], views: dict[str, str], limits: Limits
+    ) -> None:
         execute = self._connection.execute
         for name, parts in tables.items():
             if len(parts) == 1:
@@ -93,6 +155,8 @@ class _DuckDb:
             execute(f'create view {name} as select {", ".join(shown)} from "{name} of duckdb"')
         # From here on a query sees the run and nothing else: no files, no network, no variables.
         for setting in (
+            f"memory_limit='{limits.memory_bytes}B'",
+            "temp_directory=''",
             "python_enable_replacements=false",
             "enable_external_access=false",
             "lock_configuration=true",
@@ -138,7 +202,9 @@ class _DuckDb:
 class _DataFusion:
     """What datafusion answered, which brings pyarrow."""
 
-    def __init__(self, query: str, tables: dict[str, list[Table]], views: dict[str, str]) -> None:
+    def __init__(
+        self, query: str, tables: dict[str, list[Table]], views: dict[str, str], limits: Limits
+    ) -> None:
         import datafusion
 
         from hodo import _frames
@@ -146,7 +212,9 @@ class _DataFusion:
         arrow = _frames.package("pyarrow", "arrow")
         # The views have an order, which a `limit` on them means.
         keep_order = {"datafusion.sql_parser.enable_subquery_sort_elimination": "false"}
-        context = datafusion.SessionContext(datafusion.SessionConfig(keep_order))
+        memory = datafusion.RuntimeEnvBuilder().with_disk_manager_disabled()
+        memory = memory.with_fair_spill_pool(limits.memory_bytes)
+        context = datafusion.SessionContext(datafusion.SessionConfig(keep_order), memory)
         reading = datafusion.SQLOptions()
         reading = reading.with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
         for name, parts in tables.items():
@@ -158,8 +226,13 @@ class _DataFusion:
             context.sql(f"create view {name} as {text}")
         try:
             answer = context.sql_with_options(query, reading)
-            self._answer = arrow.Table.from_batches(answer.collect(), answer.schema())
+            batches = list(_in_time(answer.execute_stream(), limits))
+            self._answer = arrow.Table.from_batches(batches, answer.schema())
+        except TimeoutError:
+            raise
         except Exception as error:  # What it raises is a plain Exception.
+            if "Resources exhausted" in str(error):
+                raise _too_large(limits, error) from error
             raise _refused(error) from error
 
     @property

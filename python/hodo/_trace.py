@@ -104,11 +104,13 @@ class Run:
         verdict: Document | None = self.dict()["verdict"]
         return verdict
 
-    def sql(self, query: str) -> Table:
+    def sql(
+        self, query: str, *, timeout_s: float | None = 60.0, memory_bytes: int = 2 << 30
+    ) -> Table:
         """What a query on these tables and the views of ``hodo sql`` gives; see :func:`sql`."""
         from hodo import _sql
 
-        return _sql.sql(query, [self])
+        return _sql.sql(query, [self], _sql.Limits(timeout_s, memory_bytes))
 
     def plot_tree(self, ax: Any = None, *, top: int = 20) -> Any:
         """Draw the paths with the most time of their own; returns the axes, as all plots do."""
@@ -225,7 +227,12 @@ def open(run: Path | None = None, *, dir: Path | None = None) -> Run:
 
 
 def sql(
-    query: str, run: Path | Iterable[Path] | None = None, *, dir: Path | None = None
+    query: str,
+    run: Path | Iterable[Path] | None = None,
+    *,
+    dir: Path | None = None,
+    timeout_s: float | None = 60.0,
+    memory_bytes: int = 2 << 30,
 ) -> Table:
     from hodo import _sql
 
@@ -234,7 +241,7 @@ def sql(
     opened = [open(one, dir=dir) for one in runs]
     if not opened:
         raise ValueError("no run was named: leave run out for the newest")
-    return _sql.sql(query, opened)
+    return _sql.sql(query, opened, _sql.Limits(timeout_s, memory_bytes))
 
 
 def report(

@@ -188,6 +188,28 @@ def test_a_wrong_query_names_the_tables(training: Path, engine: str) -> None:
             hodo.sql(query, training)
 
 
+# More than a second's work for any engine, in many small answers.
+ENDLESS = "select a.id from spans a, spans b, spans c, spans d, spans e, spans f, spans g, spans h"
+
+
+def test_a_query_that_takes_too_long_is_stopped(training: Path, engine: str) -> None:
+    with pytest.raises(TimeoutError, match="longer than 0.2 s"):
+        hodo.sql(ENDLESS, training, timeout_s=0.2)
+    assert len(hodo.sql("select 1 as one", training, timeout_s=None)) == 1
+
+
+def test_a_query_that_needs_too_much_is_stopped(training: Path, engine: str) -> None:
+    large = "select a.id, b.id, c.id, d.path from spans a, spans b, spans c, spans d order by 4, 3, 2, 1"
+    with pytest.raises(MemoryError, match="memory_bytes"):
+        hodo.sql(f"select * from ({large})", training, memory_bytes=32 << 20)
+
+
+def test_limits_that_make_no_sense_are_refused(training: Path, engine: str) -> None:
+    for limits in ({"timeout_s": 0}, {"timeout_s": float("nan")}, {"memory_bytes": 0}):
+        with pytest.raises(ValueError, match="s is "):
+            hodo.sql("select 1", training, **limits)  # type: ignore[arg-type]
+
+
 def test_without_an_engine_it_says_what_to_install(
     training: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 //! The command line as data: verbs, flags, and the examples their help shows.
 
+use crate::sql::args::{SQL_EXAMPLES, SqlArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -199,6 +200,9 @@ pub enum Verb {
     /// Read this machine (GPUs, processors, memory, disks, networks) into a run, with no change to any program.
     #[command(after_help = MONITOR_EXAMPLES)]
     Monitor(MonitorArgs),
+    /// Ask runs questions in SQL, or get a prompt to do so. Ends with 2 when the query is wrong, not allowed or over its limits.
+    #[command(after_help = SQL_EXAMPLES)]
+    Sql(SqlArgs),
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),

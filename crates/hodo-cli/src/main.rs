@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod runs;
 mod share;
+mod sql;
 mod state;
 mod term;
 mod top;
@@ -46,6 +47,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Ls(args) => ls::run(args, &cli.dir, cli.color),
         Verb::Top(args) => top::run(args, &cli.dir, cli.color),
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
+        Verb::Sql(_) => sql::run(),
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Share(args) => share::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),

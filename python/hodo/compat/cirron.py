@@ -456,7 +456,7 @@ def __getattr__(name: str) -> Any:
 
 def _from_peer(name: str) -> Any:
     try:
-        import cirron  # type: ignore[import-not-found]
+        import cirron
     except ImportError:
         raise AttributeError(
             f"hodo.compat.cirron has no {name!r}: it is not about profiling. "

@@ -9,7 +9,7 @@ use crate::view::Viewed;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "run",
     "report",
     "view",
@@ -19,6 +19,7 @@ const VERBS: [&str; 16] = [
     "ls",
     "top",
     "monitor",
+    "sql",
     "export",
     "share",
     "import",
@@ -64,7 +65,7 @@ fn run_example(example: &str, folder: &Path) {
 
 /// Puts programs of these names where the examples find them.
 fn stand_ins(folder: &Path) {
-    for name in ["python", "torchrun", "train"] {
+    for name in ["python", "torchrun", "train", "hodo-sql"] {
         let file = folder.join(name);
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -23,6 +23,7 @@ mod refusals;
 mod report;
 mod run;
 mod samples;
+mod sql;
 mod terminal;
 mod tmux;
 mod top;

@@ -347,7 +347,9 @@ fn other_readers_find_the_same_in_the_tables() {
         fs::write(&report, stdout(dir.path(), &["report", "--json"])).unwrap();
         let tables = dir.path().join("tables");
         stdout(dir.path(), &["export", "--to", "parquet", "-o", tables.to_str().unwrap()]);
-        let output = Command::new(&python).args([&script, &tables, &report]).output().unwrap();
+        let mut readers = Command::new(&python);
+        readers.args([&script, &tables]).arg("--report").arg(&report);
+        let output = readers.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         assert!(String::from_utf8_lossy(&output.stdout).starts_with("the same: "), "{said}");

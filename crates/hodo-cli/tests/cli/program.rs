@@ -4,8 +4,11 @@ use crate::made::{self, Folder, Made};
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// The program.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hodo");
+
 /// Variables that change what the program prints.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 15] = [
     "CI",
     "NO_COLOR",
     "CLICOLOR",
@@ -18,13 +21,14 @@ const VARIABLES: [&str; 14] = [
     "HODO_INJECT",
     "HODO_LIBRARY",
     "HODO_RUN",
+    "HODO_SQL",
     "CUDA_INJECTION64_PATH",
     "NVTX_INJECTION64_PATH",
 ];
 
 /// `hodo` with a clean environment, reading the runs in `dir`.
 pub fn hodo(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hodo"));
+    let mut command = Command::new(PROGRAM);
     for variable in VARIABLES {
         command.env_remove(variable);
     }

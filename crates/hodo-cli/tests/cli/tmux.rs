@@ -20,7 +20,7 @@ impl Tmux {
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let tmux = Tmux { socket: format!("hodo-{}-{number}", std::process::id()) };
-        let program = Path::new(env!("CARGO_BIN_EXE_hodo")).parent().unwrap();
+        let program = Path::new(crate::program::PROGRAM).parent().unwrap();
         let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
         let (columns, rows) = (columns.to_string(), rows.to_string());
         let mut command = Command::new("tmux");
@@ -54,7 +54,9 @@ impl Tmux {
 
     /// Types a line.
     pub fn line(&self, text: &str) {
-        self.ask(&["send-keys", "-l", text]);
+        // A semicolon at the end would divide tmux's own commands.
+        let text = text.strip_suffix(';').map_or(text.to_owned(), |rest| format!("{rest}\\;"));
+        self.ask(&["send-keys", "-l", &text]);
         self.ask(&["send-keys", "Enter"]);
     }
 

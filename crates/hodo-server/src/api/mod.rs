@@ -25,7 +25,7 @@ pub use parts::{flame_of, steps_of};
 pub use report::report_within;
 pub use runs::{document_of as about, only_run};
 pub use series::{all_marks, all_series, marks_of, series_of};
-pub use tiles::{TILE_UNITS, tile_of};
+pub use tiles::{TILE_UNITS, tile_and_more};
 pub use tracks::document as tracks_of;
 
 /// Declares the routes once: for the router, and as a list for its tests and its description.

@@ -52,12 +52,33 @@ pub fn tile_of(
     res_ns: u64,
     filter: &str,
 ) -> Result<Vec<u8>, ApiError> {
+    Ok(encoded(&boxes(loaded, track, range, res_ns, filter)?, range[0], res_ns))
+}
+
+/// The same of all of a track, and whether a finer one would show more.
+pub fn tile_and_more(
+    loaded: &Loaded,
+    track: u32,
+    range: [i64; 2],
+    res_ns: u64,
+) -> Result<(Vec<u8>, bool), ApiError> {
+    let boxes = boxes(loaded, track, range, res_ns, "")?;
+    let is_merged = boxes.iter().any(|one| one.count > 1);
+    Ok((encoded(&boxes, range[0], res_ns), is_merged))
+}
+
+fn boxes(
+    loaded: &Loaded,
+    track: u32,
+    range: [i64; 2],
+    res_ns: u64,
+    filter: &str,
+) -> Result<Vec<Box>, ApiError> {
     let kept = loaded.kept(filter)?;
     let track = loaded.timeline.track(track).ok_or_else(|| {
         ApiError::missing(format!("no track {track} with slices; /tracks lists them"))
     })?;
-    let boxes = loaded.timeline.boxes(&loaded.run, track, range, res_ns, kept.as_deref());
-    Ok(encoded(&boxes, range[0], res_ns))
+    Ok(loaded.timeline.boxes(&loaded.run, track, range, res_ns, kept.as_deref()))
 }
 
 /// Header, then one array after another, each from a multiple of 8 bytes on.

@@ -10,6 +10,8 @@ use std::collections::HashSet;
 const REPORT_BYTES: usize = 500_000;
 /// Levels of the timeline, each twice as fine as the one before.
 const MOST_LEVELS: u32 = 12;
+/// With less than this left a level is not begun.
+const LEAST_ROOM: usize = 20_000;
 
 /// Answers by the address that the page asks them at.
 struct Answers {
@@ -76,36 +78,36 @@ impl Answers {
         fits
     }
 
-    /// Whole levels of all tracks, the coarsest first.
+    /// Whole levels of all tracks, the coarsest first, until no finer one would show more.
     fn add_tiles(&mut self, loaded: &Loaded, run: &str, levels: u32) {
         let end_ns = loaded.timeline.end_ns.max(1);
         let coarsest = end_ns.div_ceil(TILE_UNITS).next_power_of_two();
+        let mut tracks: Vec<u32> = loaded.timeline.tracks.iter().map(|track| track.number).collect();
         for level in 0..levels {
             let res = coarsest >> level;
-            if res == 0 || !self.add_level(loaded, run, res) {
+            if res == 0 || self.room < LEAST_ROOM {
                 return;
             }
+            tracks.retain(|&track| self.add_level(loaded, run, track, res));
         }
     }
 
-    /// Whether all of it fitted.
-    fn add_level(&mut self, loaded: &Loaded, run: &str, res: u64) -> bool {
+    /// A level of one track; whether a finer one would show more.
+    fn add_level(&mut self, loaded: &Loaded, run: &str, track: u32, res: u64) -> bool {
         let width = res * TILE_UNITS;
-        let mut all = true;
-        for track in &loaded.timeline.tracks {
-            for window in 0..=loaded.timeline.end_ns / width {
-                let range = [window * width, (window + 1) * width];
-                let [t0, t1] = range;
-                let address = format!("{run}/tiles?track={}&t0={t0}&t1={t1}&res={res}", track.number);
-                let tile = api::tile_of(loaded, track.number, range.map(|at| at as i64), res, "");
-                let tile = tile.map(|tile| json!({"base64": base64::encoded(&tile)}));
-                all &= tile.is_ok_and(|tile| self.add(&address, &tile));
-                if self.room < 1000 {
-                    return false;
-                }
+        let mut has_more = false;
+        for window in 0..=loaded.timeline.end_ns / width {
+            let range = [window * width, (window + 1) * width];
+            let [t0, t1] = range;
+            let address = format!("{run}/tiles?track={track}&t0={t0}&t1={t1}&res={res}");
+            let tile = api::tile_and_more(loaded, track, range.map(|at| at as i64), res);
+            let Ok((tile, is_merged)) = tile else { return false };
+            has_more |= is_merged;
+            if !self.add(&address, &json!({"base64": base64::encoded(&tile)})) {
+                return false;
             }
         }
-        all
+        has_more
     }
 }
 

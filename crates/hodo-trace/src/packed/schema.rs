@@ -256,6 +256,7 @@ const KERNELS: &[Field] = &[
     code("dynamic_shared_bytes"),
     code("graph").or_none(),
     code("graph_node").or_none(),
+    code("idle_before_ns").or_none(),
 ];
 
 const COPIES: &[Field] = &[

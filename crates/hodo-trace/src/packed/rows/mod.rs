@@ -73,7 +73,7 @@ impl<'a> Tables<'a> {
             visit(Table::MarkTicks, whose, &marks::Ticks(&of))?;
             visit(Table::Attrs, whose, &attrs::Attrs(&of))?;
             visit(Table::AttrWords, whose, &attrs::Words(&of))?;
-            visit(Table::Kernels, whose, &work::Kernels(work::Rows::kernels(&of)))?;
+            visit(Table::Kernels, whose, &work::Kernels::new(&of))?;
             visit(Table::Copies, whose, &work::Copies(work::Rows::others(&of)))?;
             visit(Table::Work, whose, &work::Raw(&of))?;
         }
@@ -130,7 +130,7 @@ impl<'a> Of<'a> {
             Table::Spans => visit(&spans::Spans::new(self)),
             Table::Marks => visit(&marks::Marks(self)),
             Table::Attrs => visit(&attrs::Attrs(self)),
-            Table::Kernels => visit(&work::Kernels(work::Rows::kernels(self))),
+            Table::Kernels => visit(&work::Kernels::new(self)),
             Table::Copies => visit(&work::Copies(work::Rows::others(self))),
             _ => {}
         }

@@ -5,6 +5,7 @@ use crate::gpu::direction;
 use crate::packed::values::{ByHash, Values};
 use crate::{WorkRow, WorkRows};
 use hodo_format::gpu::{Detail, Kernel, Work, flag};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Some of the work of a process.
@@ -63,16 +64,43 @@ impl<'a> Rows<'a> {
 }
 
 /// The kernels of a process.
-pub(super) struct Kernels<'a>(pub(super) Rows<'a>);
+pub(super) struct Kernels<'a> {
+    all: Rows<'a>,
+    /// How long no kernel had run on the device before each began; 0 where one still ran.
+    idle_before_ns: Vec<i64>,
+}
+
+impl<'a> Kernels<'a> {
+    pub(super) fn new(of: &'a Of<'a>) -> Kernels<'a> {
+        let all = Rows::kernels(of);
+        let idle_before_ns = idle_before_ns(&all);
+        Kernels { all, idle_before_ns }
+    }
+}
+
+/// The gaps between the kernels of a device, whatever streams they ran on.
+fn idle_before_ns(kernels: &Rows<'_>) -> Vec<i64> {
+    let work = &kernels.of.process.gpu.work;
+    let mut ends: HashMap<u32, i64> = HashMap::new();
+    let gap = |&row: &WorkRow| {
+        let (start, end) = work.interval(row)?;
+        let (start_ns, ran_ns) = (kernels.of.moment(start)?, kernels.of.length(end - start)?);
+        let last_ns = ends.entry(work.get(row).device).or_insert(start_ns);
+        let idle_ns = start_ns - *last_ns;
+        *last_ns = (*last_ns).max(start_ns + ran_ns);
+        Some(idle_ns.max(0))
+    };
+    kernels.rows.iter().map(gap).map(Option::unwrap_or_default).collect()
+}
 
 impl super::Rows for Kernels<'_> {
     fn len(&self) -> usize {
-        self.0.rows.len()
+        self.all.rows.len()
     }
 
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
-        let gpu = &self.0.of.process.gpu;
-        let kernels = || self.0.rows[rows.clone()].iter().filter_map(|&row| gpu.work.kernel(row));
+        let gpu = &self.all.of.process.gpu;
+        let kernels = || self.all.rows[rows.clone()].iter().filter_map(|&row| gpu.work.kernel(row));
         let count = |number: fn(&Kernel) -> u32| Values::whole(kernels().map(|k| number(k).into()));
         match name {
             "short_name" => Values::by_key(kernels().map(|k| Some(k.name)), |name| {
@@ -87,7 +115,11 @@ impl super::Rows for Kernels<'_> {
             "registers" => count(|k| k.registers.into()),
             "static_shared_bytes" => count(|k| k.static_shared),
             "dynamic_shared_bytes" => count(|k| k.dynamic_shared),
-            _ => self.0.column(name, rows),
+            "idle_before_ns" => {
+                let gaps = self.idle_before_ns[rows].iter();
+                Values::wholes(gaps.map(|&ns| Some(ns).filter(|&ns| ns > 0)))
+            }
+            _ => self.all.column(name, rows),
         }
     }
 }
