@@ -6,7 +6,8 @@ use std::path::Path;
 fn main() -> std::io::Result<()> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
     println!("cargo::rerun-if-changed={}", page.display());
-    let mut files: Vec<_> = std::fs::read_dir(&page)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&page)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|file| file.is_file());
     files.sort();
     let mut list = String::from("&[\n");

@@ -27,7 +27,8 @@ fn named_after(folder: &Path) -> PathBuf {
 fn write(file: &Path, html: &str) -> std::io::Result<()> {
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(format!(".{}.part", std::process::id()));
-    let written = std::fs::write(&unfinished, html).and_then(|()| std::fs::rename(&unfinished, file));
+    let written =
+        std::fs::write(&unfinished, html).and_then(|()| std::fs::rename(&unfinished, file));
     if written.is_err() {
         // What is left of it is of no use; that it cannot be removed is said by the other error.
         let _ = std::fs::remove_file(&unfinished);

@@ -21,7 +21,11 @@ const MOST_HEAD_BYTES: usize = 64 << 10;
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Serves until `stop` is done.
-pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let (stopping, stopped) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);

@@ -42,9 +42,9 @@ impl From<TraceError> for ApiError {
             | TraceError::NotANumber { .. }
             | TraceError::TwoNames { .. }
             | TraceError::Last { .. } => StatusCode::BAD_REQUEST,
-            TraceError::NotFound { .. } | TraceError::NoRuns { .. } | TraceError::NotARun { .. } => {
-                StatusCode::NOT_FOUND
-            }
+            TraceError::NotFound { .. }
+            | TraceError::NoRuns { .. }
+            | TraceError::NotARun { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         ApiError::new(status, error.to_string())

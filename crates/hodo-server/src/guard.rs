@@ -153,8 +153,16 @@ mod tests {
             assert!(is_loopback(ours), "{ours}");
         }
         let foreign = [
-            "", "evil.test", "evil.test:80", "127.0.0.1.evil.test", "localhost.evil.test:80",
-            "127.0.0.1@evil.test", "127.0.0.2", "::1", "localhost:", "localhost:x",
+            "",
+            "evil.test",
+            "evil.test:80",
+            "127.0.0.1.evil.test",
+            "localhost.evil.test:80",
+            "127.0.0.1@evil.test",
+            "127.0.0.2",
+            "::1",
+            "localhost:",
+            "localhost:x",
         ];
         for foreign in foreign {
             assert!(!is_loopback(foreign), "{foreign}");

@@ -69,7 +69,9 @@ impl Server {
             .enable_all()
             .build()?;
         let store = Arc::downgrade(&self.shared.store);
-        std::thread::Builder::new().name("hodo-watch".into()).spawn(move || watch::watch(&store))?;
+        std::thread::Builder::new()
+            .name("hodo-watch".into())
+            .spawn(move || watch::watch(&store))?;
         let answered = runtime.block_on(async move {
             let listener = TcpListener::from_std(self.listener)?;
             connection::serve(listener, router(self.shared), stop).await

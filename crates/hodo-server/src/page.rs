@@ -39,7 +39,8 @@ impl Files {
                 Some(Bytes::from_static(found.1))
             }
             Files::Folder(folder) => {
-                let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+                let is_plain =
+                    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
                 let path = is_plain.then(|| folder.join(name))?;
                 std::fs::read(path).ok().map(Bytes::from)
             }

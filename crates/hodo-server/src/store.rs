@@ -160,7 +160,8 @@ impl Store {
     /// The folders of all runs.
     pub fn folders(&self) -> Vec<PathBuf> {
         let inside = std::fs::read_dir(&self.dir).into_iter().flatten();
-        let mut folders: Vec<PathBuf> = inside.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let mut folders: Vec<PathBuf> =
+            inside.filter_map(|entry| Some(entry.ok()?.path())).collect();
         folders.retain(|folder| Run::is_at(folder));
         folders.sort();
         folders

@@ -47,7 +47,8 @@ impl Seen {
         self.followed.retain(|id, _| all.iter().any(|loaded| loaded.id == *id));
         for loaded in all {
             // A run may also have ended, which adds nothing, or be written by another machine.
-            let is_worth = !loaded.is_live() || self.has_new(&loaded) || store.has_ended(&loaded.id);
+            let is_worth =
+                !loaded.is_live() || self.has_new(&loaded) || store.has_ended(&loaded.id);
             if is_worth {
                 grew(store, &loaded.id, loaded.generation);
             }

@@ -91,7 +91,14 @@ mod tests {
 
     fn args(gpu: Gpu, name: Option<&str>) -> RunArgs {
         let command = vec!["python".into(), "src/train.py".into()];
-        RunArgs { gpu, name: name.map(str::to_owned), monitor: None, quiet: false, command }
+        RunArgs {
+            gpu,
+            name: name.map(str::to_owned),
+            monitor: None,
+            open: false,
+            quiet: false,
+            command,
+        }
     }
 
     fn launch(args: &RunArgs, set: &[(&str, &str)]) -> Launch {

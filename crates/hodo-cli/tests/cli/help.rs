@@ -47,13 +47,18 @@ fn run_example(example: &str, folder: &Path) {
     let path = format!("{}:{}:{path}", folder.display(), program.display());
     let mut shell = std::process::Command::new("sh");
     shell
-        .args(["-c", &if is_served(example) { format!("exec {example}") } else { example.to_owned() }])
+        .args([
+            "-c",
+            &if is_served(example) { format!("exec {example}") } else { example.to_owned() },
+        ])
         .current_dir(folder)
         .env("PATH", path)
         .env("HODO_LIBRARY", env!("CARGO_BIN_EXE_hodo"))
         .env_remove("HODO_DIR");
     if is_served(example) {
-        ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].iter().for_each(|name| _ = shell.env_remove(name));
+        ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
+            .iter()
+            .for_each(|name| _ = shell.env_remove(name));
         let ended = Viewed::start(&mut shell).interrupt();
         assert!(ended.success(), "`{example}`: {ended}");
         return;

@@ -55,7 +55,9 @@ pub async fn walk(
         }
         (None, None) => Err(ApiError::bad("say where from: from=ID, or track=T&at_ns=N")),
     });
-    Ok(found.await?.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |to| Json(to).into_response()))
+    Ok(found
+        .await?
+        .map_or_else(|| StatusCode::NO_CONTENT.into_response(), |to| Json(to).into_response()))
 }
 
 fn no_track(number: u32) -> ApiError {
@@ -69,21 +71,24 @@ pub struct Search {
     #[serde(default)]
     after_ns: i64,
     limit: Option<usize>,
+    #[serde(default)]
+    filter: String,
 }
 
 /// `GET /api/runs/{run}/search`.
 pub async fn search(
     State(shared): State<Shared>,
     Path(run): Path<String>,
-    Query(Search { q, after_ns, limit }): Query<Search>,
+    Query(Search { q, after_ns, limit, filter }): Query<Search>,
 ) -> Result<Response, ApiError> {
     if q.trim().is_empty() {
         return Err(ApiError::bad("q is empty; write a part of a name"));
     }
     let limit = limit.unwrap_or(HITS).min(MOST_HITS);
-    let question = format!("search {after_ns} {limit} {q}");
+    let question = format!("search {after_ns} {limit} {filter:?} {q}");
     ask::document(&shared, run, question, move |loaded| {
-        let found = loaded.timeline.search(&loaded.run, &q, after_ns, limit);
+        let kept = loaded.kept(&filter)?;
+        let found = loaded.timeline.search(&loaded.run, &q, after_ns, limit, kept.as_deref());
         Ok(json!({"hits": found.hits, "total": found.total}))
     })
     .await

@@ -96,12 +96,8 @@ mod tests {
     #[test]
     fn the_description_has_every_route_and_no_other() {
         let description: serde_json::Value = serde_json::from_str(DESCRIPTION).expect("JSON");
-        let told: BTreeSet<&str> = description["paths"]
-            .as_object()
-            .expect("paths")
-            .keys()
-            .map(String::as_str)
-            .collect();
+        let told: BTreeSet<&str> =
+            description["paths"].as_object().expect("paths").keys().map(String::as_str).collect();
         let is_page = |path: &&str| *path == "/" || *path == "/{file}";
         let there: BTreeSet<&str> = PATHS.iter().copied().filter(|path| !is_page(path)).collect();
         assert_eq!(told, there);

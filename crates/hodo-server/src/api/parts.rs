@@ -69,14 +69,17 @@ pub async fn flame(
 pub async fn steps(
     State(shared): State<Shared>,
     Path(run): Path<String>,
+    Query(part): Query<Part>,
 ) -> Result<Response, ApiError> {
-    ask::document(&shared, run, "steps".to_owned(), |loaded| Ok(steps_of(loaded))).await
+    let filter = part.filter()?;
+    let question = format!("steps {}", part.filter);
+    ask::document(&shared, run, question, move |loaded| Ok(steps_of(loaded, &filter))).await
 }
 
-/// The steps of a run.
-pub fn steps_of(loaded: &Loaded) -> Value {
+/// The steps of a run in scopes that `filter` keeps.
+pub fn steps_of(loaded: &Loaded, filter: &Filter) -> Value {
     let none = "no scope has an index: `hodo.batches`, `hodo.epochs` or index= gives it one";
-    let steps = loaded.timeline.steps(&loaded.run);
+    let steps = loaded.timeline.steps(&loaded.run, filter);
     steps.unwrap_or_else(|| json!({"path": null, "why": none, "count": 0}))
 }
 

@@ -7,7 +7,9 @@ use crate::store::{Glimpse, Loaded, Store};
 use axum::Json;
 use axum::extract::{Query, State};
 use hodo_trace::timeline::{MarkAxis, Points, Stable};
-use hodo_trace::{Condition, Filter, GpuState, Names, ReadOptions, Run, RunSummary, Value as Attribute};
+use hodo_trace::{
+    Condition, Filter, GpuState, Names, ReadOptions, Run, RunSummary, Value as Attribute,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -138,7 +140,7 @@ fn glimpse(run: &Run) -> Glimpse {
     };
     let main = marks.iter().filter(numbers).max_by_key(rank);
     let main_mark = main.and_then(|mark| mark["name"].as_str()).and_then(|name| {
-        let points = timeline.mark(run, name, MarkAxis::Time)?;
+        let points = timeline.mark(run, &Filter::default(), name, MarkAxis::Time)?;
         Some(json!({"name": name, "values": Points::new(&points, MOST_POINTS).mean}))
     });
     Glimpse { gpus: Some(gpus(run)), main_mark }

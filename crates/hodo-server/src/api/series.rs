@@ -7,7 +7,7 @@ use crate::store::Loaded;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use hodo_trace::timeline::{MarkAxis, Points};
-use hodo_trace::{Machine, MachineSeries, Source};
+use hodo_trace::{Filter, Machine, MachineSeries, Source};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -71,7 +71,8 @@ pub async fn list(
 
 /// All series of a run, or why there are none.
 pub fn series_of(loaded: &Loaded) -> Value {
-    let none = "the machine was not sampled; `hodo run --monitor`, telemetry= or `hodo monitor` does";
+    let none =
+        "the machine was not sampled; `hodo run --monitor`, telemetry= or `hodo monitor` does";
     let series: Vec<Value> = all(loaded).map(|(machine, s)| described(machine, s)).collect();
     json!({"why": series.is_empty().then_some(none), "series": series})
 }
@@ -79,7 +80,9 @@ pub fn series_of(loaded: &Loaded) -> Value {
 /// Id and readings of every series but those of single processors, as few as a small chart shows.
 pub fn all_series(loaded: &Loaded) -> impl Iterator<Item = (String, Value)> {
     let told = all(loaded).filter(|(_, series)| !matches!(series.source, Source::Core(_)));
-    told.map(|(machine, series)| (id(machine, series), readings(loaded, machine, series, None, FEW_POINTS)))
+    told.map(|(machine, series)| {
+        (id(machine, series), readings(loaded, machine, series, None, FEW_POINTS))
+    })
 }
 
 fn readings(
@@ -146,9 +149,10 @@ pub fn all_marks(loaded: &Loaded) -> impl Iterator<Item = (String, &'static str,
     let marks = loaded.timeline.marks(&loaded.run);
     let numbers = marks.into_iter().filter(|mark| mark["numbers"] != 0);
     let names = numbers.filter_map(|mark| Some(mark["name"].as_str()?.to_owned()));
-    let both = |name: String| [(name.clone(), "step", MarkAxis::Step), (name, "time", MarkAxis::Time)];
+    let both =
+        |name: String| [(name.clone(), "step", MarkAxis::Step), (name, "time", MarkAxis::Time)];
     names.flat_map(both).filter_map(|(name, word, axis)| {
-        let all = loaded.timeline.mark(&loaded.run, &name, axis)?;
+        let all = loaded.timeline.mark(&loaded.run, &Filter::default(), &name, axis)?;
         Some((name, word, points_of(&all, FEW_POINTS)))
     })
 }
@@ -164,6 +168,8 @@ pub struct MarkWanted {
     #[serde(default)]
     x: Axis,
     max: Option<usize>,
+    #[serde(default)]
+    filter: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -178,16 +184,17 @@ enum Axis {
 pub async fn mark(
     State(shared): State<Shared>,
     Path((run, name)): Path<(String, String)>,
-    Query(MarkWanted { x, max }): Query<MarkWanted>,
+    Query(MarkWanted { x, max, filter: kept }): Query<MarkWanted>,
 ) -> Result<Response, ApiError> {
     let most = most(max);
-    let question = format!("mark {x:?} {most} {name}");
+    let question = format!("mark {x:?} {most} {kept:?} {name}");
+    let filter: Filter = kept.parse()?;
     let axis = match x {
         Axis::Time => MarkAxis::Time,
         Axis::Step => MarkAxis::Step,
     };
     ask::document(&shared, run, question, move |loaded| {
-        let all = loaded.timeline.mark(&loaded.run, &name, axis).ok_or_else(|| {
+        let all = loaded.timeline.mark(&loaded.run, &filter, &name, axis).ok_or_else(|| {
             ApiError::missing(format!("this run has no mark `{name}`; /marks lists them"))
         })?;
         Ok(points_of(&all, most))

@@ -38,5 +38,7 @@ pub fn parsed(id: &str) -> Result<SliceId, ApiError> {
 }
 
 fn found(detail: Option<Value>, what: &str, id: &str) -> Result<Json<Value>, ApiError> {
-    detail.map(Json).ok_or_else(|| ApiError::missing(format!("this run has no {what} with the id {id}")))
+    detail
+        .map(Json)
+        .ok_or_else(|| ApiError::missing(format!("this run has no {what} with the id {id}")))
 }

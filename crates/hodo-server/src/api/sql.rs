@@ -45,7 +45,10 @@ pub async fn ask(
         return Err(ApiError::bad("the query is empty; try: select * from tree"));
     }
     if runs.len() > MOST_RUNS {
-        return Err(ApiError::bad(format!("{} runs are too many; ask {MOST_RUNS} at most", runs.len())));
+        return Err(ApiError::bad(format!(
+            "{} runs are too many; ask {MOST_RUNS} at most",
+            runs.len()
+        )));
     }
     let mut command = Command::new(program);
     command.args(["--json", "--timeout", STATEMENT_TIME, "--memory", MEMORY]);
@@ -56,11 +59,16 @@ pub async fn ask(
     command.arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.kill_on_drop(true);
     let began = Instant::now();
-    let failed = |error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot run {PROGRAM}: {error}"));
+    let failed = |error| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot run {PROGRAM}: {error}"))
+    };
     let child = command.spawn().map_err(failed)?;
     let said = tokio::time::timeout(WHOLE_TIME, converse(child, &query)).await;
     let said = said.map_err(|_| {
-        ApiError::new(StatusCode::GATEWAY_TIMEOUT, "the query took too long; ask for less, or ask `hodo sql`")
+        ApiError::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "the query took too long; ask for less, or ask `hodo sql`",
+        )
     })?;
     let (answer, errors, is_good) = said.map_err(failed)?;
     if !is_good {

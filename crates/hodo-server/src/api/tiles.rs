@@ -35,7 +35,10 @@ pub async fn tiles(
 ) -> Result<Response, ApiError> {
     let [t0, t1] = ask::ordered(tile.t0, tile.t1)?;
     if tile.res < 1 || t1.saturating_sub(t0) / tile.res > MOST_PIXELS {
-        let words = format!("res={} is too fine for that range; ask for {MOST_PIXELS} pixels at most", tile.res);
+        let words = format!(
+            "res={} is too fine for that range; ask for {MOST_PIXELS} pixels at most",
+            tile.res
+        );
         return Err(ApiError::bad(words));
     }
     let bytes = ask::about(&shared, run, move |loaded| {
@@ -110,7 +113,14 @@ mod tests {
     #[test]
     fn arrays_begin_at_multiples_of_eight_bytes() {
         let one = Box {
-            start_ns: 3, duration_ns: 5, id: None, name: 7, count: 9, depth: 11, busy: 13, flags: 2,
+            start_ns: 3,
+            duration_ns: 5,
+            id: None,
+            name: 7,
+            count: 9,
+            depth: 11,
+            busy: 13,
+            flags: 2,
         };
         let tile = encoded(&[one; 3], 1024, 64);
         assert_eq!(&tile[..4], b"HTL1");

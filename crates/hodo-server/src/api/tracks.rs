@@ -71,7 +71,8 @@ fn program(argv: &[String]) -> Option<String> {
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let first = name(argv.first()?);
     let script = argv.iter().skip(1).find(|word| !word.starts_with('-'));
-    let is_interpreter = ["python", "bash", "sh", "node", "ruby"].iter().any(|i| first.starts_with(i));
+    let is_interpreter =
+        ["python", "bash", "sh", "node", "ruby"].iter().any(|i| first.starts_with(i));
     Some(script.filter(|_| is_interpreter).map_or(first, |script| name(script)))
 }
 
@@ -81,8 +82,12 @@ mod tests {
 
     #[test]
     fn a_script_is_called_by_its_name() {
-        let called = |argv: &[&str]| program(&argv.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
-        assert_eq!(called(&["/usr/bin/python3", "-u", "src/train.py", "--lr"]).as_deref(), Some("train.py"));
+        let called =
+            |argv: &[&str]| program(&argv.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            called(&["/usr/bin/python3", "-u", "src/train.py", "--lr"]).as_deref(),
+            Some("train.py")
+        );
         assert_eq!(called(&["./build/train", "x"]).as_deref(), Some("train"));
         assert_eq!(called(&["python"]).as_deref(), Some("python"));
         assert_eq!(called(&[]), None);

@@ -3,6 +3,7 @@
 use super::base64;
 use crate::api::{self, TILE_UNITS};
 use crate::store::Loaded;
+use hodo_trace::Filter;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -22,14 +23,15 @@ struct Answers {
 
 /// The answers as one JSON object of less than `room` bytes.
 pub fn within(loaded: &Loaded, room: usize) -> Result<String, String> {
-    let mut answers = Answers { text: String::from("{"), known: HashSet::new(), room: room.saturating_sub(2) };
+    let mut answers =
+        Answers { text: String::from("{"), known: HashSet::new(), room: room.saturating_sub(2) };
     let run = format!("api/runs/{}", component(&loaded.id));
     let needed = [
         ("api/about".to_owned(), api::about(None)),
         ("api/runs".to_owned(), api::only_run(loaded)),
         (format!("{run}/tracks"), api::tracks_of(loaded, 0)),
         (format!("{run}/report"), api::report_within(loaded, REPORT_BYTES)),
-        (format!("{run}/steps"), api::steps_of(loaded)),
+        (format!("{run}/steps"), api::steps_of(loaded, &Filter::default())),
         (format!("{run}/marks"), api::marks_of(loaded)),
         (format!("{run}/series"), api::series_of(loaded)),
     ];
@@ -82,7 +84,8 @@ impl Answers {
     fn add_tiles(&mut self, loaded: &Loaded, run: &str, levels: u32) {
         let end_ns = loaded.timeline.end_ns.max(1);
         let coarsest = end_ns.div_ceil(TILE_UNITS).next_power_of_two();
-        let mut tracks: Vec<u32> = loaded.timeline.tracks.iter().map(|track| track.number).collect();
+        let mut tracks: Vec<u32> =
+            loaded.timeline.tracks.iter().map(|track| track.number).collect();
         for level in 0..levels {
             let res = coarsest >> level;
             if res == 0 || self.room < LEAST_ROOM {

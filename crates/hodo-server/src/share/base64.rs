@@ -22,7 +22,8 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_standard() {
-        let examples = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        let examples =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
         for (bytes, text) in examples {
             assert_eq!(encoded(bytes.as_bytes()), text);
         }

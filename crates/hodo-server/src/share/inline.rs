@@ -15,7 +15,8 @@ pub struct Page {
 pub fn page(files: &Files, app: &str) -> Result<Page, String> {
     let text = |name: &str| {
         let content = files.get(name).ok_or_else(|| format!("the page lacks its file {name}"))?;
-        String::from_utf8(content.to_vec()).map_err(|_| format!("the page's file {name} is no text"))
+        String::from_utf8(content.to_vec())
+            .map_err(|_| format!("the page's file {name} is no text"))
     };
     let mut html = text("index.html")?;
     while let Some(link) = Tag::find(&html, "<link rel=\"stylesheet\"", "href") {
@@ -32,7 +33,11 @@ pub fn page(files: &Files, app: &str) -> Result<Page, String> {
     }
     let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n");
     let title = format!("<title>{} · hodo</title>", escaped(app));
-    let html = html.replacen("<meta charset=\"utf-8\">", &format!("<meta charset=\"utf-8\">\n{policy}"), 1);
+    let html = html.replacen(
+        "<meta charset=\"utf-8\">",
+        &format!("<meta charset=\"utf-8\">\n{policy}"),
+        1,
+    );
     let html = html.replacen("<title>hodo</title>", &title, 1);
     let end = html.rfind("</body>").or(html.rfind("</html>")).unwrap_or(html.len());
     Ok(Page { before: html[..end].to_owned(), after: scripts + &html[end..] })
@@ -52,7 +57,9 @@ impl Page {
     pub fn with(self, answers: &str) -> String {
         let answers = answers.replace('<', "\\u003c");
         let Page { before, after } = self;
-        format!("{before}<script type=\"application/json\" id=\"hodo-inline\">{answers}</script>\n{after}")
+        format!(
+            "{before}<script type=\"application/json\" id=\"hodo-inline\">{answers}</script>\n{after}"
+        )
     }
 }
 

@@ -15,7 +15,8 @@ pub const MOST_BYTES: usize = 2_000_000;
 /// It has the overview, the flame graphs, the tables, the marks, and the timeline as finely as fits.
 /// The error says what is wrong in words.
 pub fn share(folder: &Path) -> Result<String, String> {
-    let whole = folder.canonicalize().map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
+    let whole =
+        folder.canonicalize().map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
     let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let store = Store::new(whole.parent().unwrap_or(Path::new("/")));
     let loaded = store.get(&name).map_err(|error| error.words().to_owned())?;

@@ -20,7 +20,8 @@ impl Folder {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("hodo-server-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("hodo-server-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -153,7 +154,8 @@ impl Answer {
         let head = String::from_utf8_lossy(&all[..end]).to_lowercase();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         let body = all.get(end + 4..).unwrap_or_default().to_vec();
-        let body = if head.contains("transfer-encoding: chunked") { unchunked(&body) } else { body };
+        let body =
+            if head.contains("transfer-encoding: chunked") { unchunked(&body) } else { body };
         Answer { status, head, body }
     }
 

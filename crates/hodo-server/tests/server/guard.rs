@@ -12,7 +12,10 @@ fn paths(served: &Served) -> Vec<String> {
     let told = description["paths"].as_object().unwrap().keys();
     let filled = told.map(|path| {
         let path = path.replace("{run}", TRAINING).replace("{other}", TRAINING);
-        path.replace("{span}", "1").replace("{kernel}", "1").replace("{mark}", "loss").replace("{series}", "x")
+        path.replace("{span}", "1")
+            .replace("{kernel}", "1")
+            .replace("{mark}", "loss")
+            .replace("{series}", "x")
     });
     let page = ["/", "/index.html", "/nothing", "/api/nothing", "/api/runs/x/y/z"];
     let all: Vec<String> = filled.chain(page.map(str::to_owned)).collect();
@@ -129,14 +132,25 @@ fn a_run_is_named_and_never_a_path() {
     let served = Served::new(&folder.path().join("in"));
     assert_eq!(served.get("/api/runs/inner/tracks").status, 200);
     let names = [
-        "..%2fsecret-run", "..%2f..%2fin%2finner", "%2e%2e%2fsecret-run", "..", "%2e", ".", "inner%2f..%2finner",
-        "..%5csecret-run", "inner%00", "%2fetc", "",
+        "..%2fsecret-run",
+        "..%2f..%2fin%2finner",
+        "%2e%2e%2fsecret-run",
+        "..",
+        "%2e",
+        ".",
+        "inner%2f..%2finner",
+        "..%5csecret-run",
+        "inner%00",
+        "%2fetc",
+        "",
     ];
     for name in names {
         let answer = served.get(&format!("/api/runs/{name}/tracks"));
         assert!(matches!(answer.status, 400 | 404), "{name}: {}", answer.text());
     }
-    for file in ["..%2fCargo.toml", "..%2f..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "../Cargo.toml"] {
+    for file in
+        ["..%2fCargo.toml", "..%2f..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "../Cargo.toml"]
+    {
         let answer = served.get(&format!("/{file}"));
         assert!(matches!(answer.status, 400 | 404), "{file}: {}", answer.text());
     }
@@ -148,11 +162,14 @@ fn a_request_for_two_hosts_or_none_is_refused() {
     let served = Served::new(folder.path());
     let (port, token) = (served.port, &served.token);
     let bearer = format!("Authorization: Bearer {token}\r\nConnection: close\r\n");
-    let two = format!("GET /api/runs HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.test\r\n{bearer}\r\n");
+    let two = format!(
+        "GET /api/runs HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.test\r\n{bearer}\r\n"
+    );
     assert_eq!(served.raw(&two).status, 400);
     let none = format!("GET /api/runs HTTP/1.0\r\n{bearer}\r\n");
     assert_eq!(served.raw(&none).status, 400);
-    let whole = format!("GET http://evil.test/api/runs HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{bearer}\r\n");
+    let whole =
+        format!("GET http://evil.test/api/runs HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{bearer}\r\n");
     assert_eq!(served.raw(&whole).status, 400);
 }
 
@@ -165,7 +182,11 @@ fn errors_say_what_to_do() {
         ("/api/runs/h200-training/report?filter=x%3Ey", 400, "is no number"),
         ("/api/runs/h200-training/report?t0=5&t1=5", 400, "not before"),
         ("/api/runs/h200-training/tiles?track=99&t0=0&t1=10&res=1", 404, "/tracks lists them"),
-        ("/api/runs/h200-training/tiles?track=1&t0=0&t1=9000000000000000000&res=1", 400, "too fine"),
+        (
+            "/api/runs/h200-training/tiles?track=1&t0=0&t1=9000000000000000000&res=1",
+            400,
+            "too fine",
+        ),
         ("/api/runs/h200-training/spans/x", 400, "whole numbers"),
         ("/api/runs/h200-training/spans/18446744073709551615", 404, "no scope"),
         ("/api/runs/h200-training/search?q=", 400, "part of a name"),

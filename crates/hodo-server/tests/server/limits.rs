@@ -61,7 +61,10 @@ fn many_silent_connections_do_not_shut_others_out_for_good() {
     let silent: Vec<_> = (0..300).map(|_| served.connect()).collect();
     drop(silent);
     let patience = std::time::Instant::now() + Duration::from_secs(60);
-    while std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| served.get("/healthz").status)).ok() != Some(200) {
+    while std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| served.get("/healthz").status))
+        .ok()
+        != Some(200)
+    {
         assert!(std::time::Instant::now() < patience, "the server answers no more");
     }
 }

@@ -58,7 +58,11 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
     let mut events = Events::of(&served);
     // The list is looked at once before anything is new.
     std::thread::sleep(Duration::from_millis(1500));
-    let config = hodo::Config { dir: Some(folder.path().to_owned()), app: Some("live".into()), ..hodo::Config::default() };
+    let config = hodo::Config {
+        dir: Some(folder.path().to_owned()),
+        app: Some("live".into()),
+        ..hodo::Config::default()
+    };
     let recording = hodo::init(config);
     record(0, 10);
     events.next("runs");

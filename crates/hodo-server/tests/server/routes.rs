@@ -25,7 +25,9 @@ impl Training {
     }
 
     fn tile(&self, track: &str, t0: i64, t1: i64, res: i64, filter: &str) -> Vec<Drawn> {
-        let path = format!("/api/runs/{TRAINING}/tiles?track={track}&t0={t0}&t1={t1}&res={res}&filter={filter}");
+        let path = format!(
+            "/api/runs/{TRAINING}/tiles?track={track}&t0={t0}&t1={t1}&res={res}&filter={filter}"
+        );
         let answer = self.served.get(&path);
         assert_eq!(answer.status, 200, "{}", answer.text());
         decoded(&answer.body)
@@ -57,7 +59,8 @@ fn decoded(tile: &[u8]) -> Vec<Drawn> {
         move |row: usize| &tile[from + row * width..from + (row + 1) * width]
     };
     let (start, duration, id) = (column(8), column(8), column(8));
-    let (name, slices, depth, busy, flags) = (column(4), column(4), column(2), column(1), column(1));
+    let (name, slices, depth, busy, flags) =
+        (column(4), column(4), column(2), column(1), column(1));
     assert_eq!(at, tile.len());
     let float = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
@@ -85,8 +88,12 @@ fn runs_are_listed_searched_and_filtered() {
     let runs = training.served.json("/api/runs");
     assert_eq!(rows(&runs, "runs").len(), 2);
     let row = rows(&runs, "runs").iter().find(|row| row["id"] == TRAINING).unwrap();
-    assert_eq!((&row["app"], &row["state"], &row["kernels"]), (&json!("dl"), &json!("finished"), &json!(6744)));
-    let count = |query: &str| rows(&training.served.json(&format!("/api/runs?{query}")), "runs").len();
+    assert_eq!(
+        (&row["app"], &row["state"], &row["kernels"]),
+        (&json!("dl"), &json!("finished"), &json!(6744))
+    );
+    let count =
+        |query: &str| rows(&training.served.json(&format!("/api/runs?{query}")), "runs").len();
     assert_eq!(count("q=again"), 1);
     assert_eq!(count("q=train.py"), 2);
     assert_eq!(count("q=nothing-like-it"), 0);
@@ -110,7 +117,9 @@ fn tiles_of_every_level_hold_every_slice_once() {
     let training = Training::new();
     let tracks = training.get("tracks");
     let end = tracks["end_ns"].as_i64().unwrap();
-    for track in rows(&tracks, "tracks").iter().filter(|t| t["kind"] == "thread" || t["kind"] == "stream") {
+    for track in
+        rows(&tracks, "tracks").iter().filter(|t| t["kind"] == "thread" || t["kind"] == "stream")
+    {
         let id = track["id"].as_str().unwrap();
         for res in [1_i64 << 30, 1 << 22, 1 << 18] {
             let width = res * 4096;
@@ -119,7 +128,11 @@ fn tiles_of_every_level_hold_every_slice_once() {
                 let boxes = training.tile(id, window * width, (window + 1) * width, res, "");
                 let own = |one: &&Drawn| one.start_ns >= (window * width) as f64;
                 slices += boxes.iter().filter(own).map(|one| u64::from(one.count)).sum::<u64>();
-                assert!(boxes.iter().all(|one| u64::from(one.depth) < track["depths"].as_u64().unwrap()));
+                assert!(
+                    boxes
+                        .iter()
+                        .all(|one| u64::from(one.depth) < track["depths"].as_u64().unwrap())
+                );
             }
             assert_eq!(Some(slices), track["slices"].as_u64(), "track {id} at {res}");
         }
@@ -189,12 +202,17 @@ fn walking_goes_around_and_ends_at_the_edges() {
     let training = Training::new();
     let first = training.get("walk?track=1&at_ns=0");
     assert_eq!((&first["name"], &first["depth"]), (&json!("epoch"), &json!(0)));
-    let step = |from: &Value, to: &str| training.get(&format!("walk?from={}&to={to}", from["id"].as_str().unwrap()));
+    let step = |from: &Value, to: &str| {
+        training.get(&format!("walk?from={}&to={to}", from["id"].as_str().unwrap()))
+    };
     let child = step(&first, "child");
     assert_eq!(child["name"], "step");
     assert_eq!(step(&step(&child, "next"), "previous"), child);
     assert_eq!(step(&child, "parent"), first);
-    let before = training.served.get(&format!("/api/runs/{TRAINING}/walk?from={}&to=previous", first["id"].as_str().unwrap()));
+    let before = training.served.get(&format!(
+        "/api/runs/{TRAINING}/walk?from={}&to=previous",
+        first["id"].as_str().unwrap()
+    ));
     assert_eq!((before.status, before.body.len()), (204, 0));
 }
 
@@ -207,13 +225,18 @@ fn a_whole_range_is_the_report_and_a_part_is_less() {
         assert_eq!(row["count"], node["count"]);
         let near = |key: &str, of: &Value| {
             let apart = row[key].as_u64().unwrap().abs_diff(of.as_u64().unwrap());
-            assert!(apart <= node["count"].as_u64().unwrap(), "{key} of {}: {row} {of}", node["path"]);
+            assert!(
+                apart <= node["count"].as_u64().unwrap(),
+                "{key} of {}: {row} {of}",
+                node["path"]
+            );
         };
         near("total_ns", &node["total_ns"]);
         near("self_ns", &node["self_ns"]);
         near("gpu_ns", &node["gpu"]["all"]["busy_ns"]);
     }
-    let kernels = |of: &Value| rows(of, "kernels").iter().map(|k| k["count"].as_u64().unwrap()).sum::<u64>();
+    let kernels =
+        |of: &Value| rows(of, "kernels").iter().map(|k| k["count"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(kernels(&whole), 6744);
     let part = training.get("range?t0=10800000000&t1=11000000000");
     assert!(kernels(&part) > 0 && kernels(&part) < 6744);
@@ -230,9 +253,11 @@ fn the_flame_is_as_wide_as_the_scopes() {
         let flame = training.get(&format!("flame?by={by}"));
         let epoch = rows(&flame, "roots").iter().find(|root| root["name"] == "epoch").unwrap();
         let node = rows(&report, "nodes").iter().find(|n| n["path"] == json!(["epoch"])).unwrap();
-        let (is, should) = (epoch["value_ns"].as_u64().unwrap(), node.pointer(of).unwrap().as_u64().unwrap());
+        let (is, should) =
+            (epoch["value_ns"].as_u64().unwrap(), node.pointer(of).unwrap().as_u64().unwrap());
         assert!(is.abs_diff(should) <= 4, "{by}: {is} {should}");
-        let inside: u64 = rows(epoch, "children").iter().map(|c| c["value_ns"].as_u64().unwrap()).sum();
+        let inside: u64 =
+            rows(epoch, "children").iter().map(|c| c["value_ns"].as_u64().unwrap()).sum();
         assert!(inside <= is);
     }
 }
@@ -265,6 +290,26 @@ fn a_filter_dims_what_it_drops() {
     }
     let report = training.get("report?filter=forward");
     assert_eq!(report["spans_shown"], 100);
+}
+
+#[test]
+fn a_filter_narrows_every_view() {
+    let training = Training::new();
+    let total = |route: &str| training.get(route)["total"].as_u64().unwrap();
+    assert_eq!(total("search?q=optimizer"), 100);
+    assert_eq!(total("search?q=optimizer&filter=forward"), 0);
+    assert_eq!(total("search?q=optimizer&filter=step"), 100);
+    let steps = training.get("steps");
+    let index = rows(&steps, "index")[7].clone();
+    let some = training.get(&format!("steps?filter=index={index}"));
+    assert!(some["count"].as_u64() < steps["count"].as_u64());
+    let flame = training.get("flame?filter=optimizer");
+    let epoch = rows(&flame, "roots").iter().find(|root| root["name"] == "epoch").unwrap();
+    let step = &rows(epoch, "children")[0];
+    let names: Vec<&Value> = rows(step, "children").iter().map(|child| &child["name"]).collect();
+    assert_eq!(names, ["optimizer"]);
+    let range = training.get("range?filter=optimizer");
+    assert_eq!(rows(&range, "scopes").len(), 1);
 }
 
 #[test]

@@ -62,10 +62,11 @@ impl Timeline {
         let mut found = Vec::new();
         for (depth, lane) in track.lanes.iter().enumerate() {
             let kept = kept.map(|kept| kept.lane(track.number, depth));
-            Look { timeline: self, track, process, lane, depth: depth as u16 }
-                .boxes(window, &mut found, |from, to| {
-                    kept.as_ref().is_some_and(|kept| !kept.any(from, to))
-                });
+            Look { timeline: self, track, process, lane, depth: depth as u16 }.boxes(
+                window,
+                &mut found,
+                |from, to| kept.as_ref().is_some_and(|kept| !kept.any(from, to)),
+            );
         }
         found
     }

@@ -165,7 +165,8 @@ impl Timeline {
         let mut scan = spans.scan();
         let inside: Vec<Row> =
             spans.rows().filter(|&child| scan.parent_row(child) == Some(row)).collect();
-        let mut first: Vec<(u64, Row)> = inside.iter().map(|&row| (spans.start(row), row)).collect();
+        let mut first: Vec<(u64, Row)> =
+            inside.iter().map(|&row| (spans.start(row), row)).collect();
         if first.len() > MOST_LISTED {
             first.select_nth_unstable(MOST_LISTED);
             first.truncate(MOST_LISTED);
@@ -252,10 +253,10 @@ impl Timeline {
     /// The same of all kernels of one name in a process, or all work of a kind.
     fn work_instances(&self, process: &Process, row: Row) -> Value {
         let rows = &process.gpu.work;
-        let name = |row: Row| rows.kernel(row).map_or_else(
-            || Err(other_name(&rows.detail(row))),
-            |kernel| Ok(kernel.name),
-        );
+        let name = |row: Row| {
+            rows.kernel(row)
+                .map_or_else(|| Err(other_name(&rows.detail(row))), |kernel| Ok(kernel.name))
+        };
         let wanted = name(row);
         let same = rows.rows().filter(|&row| name(row) == wanted);
         let durations = same.filter_map(|row| rows.interval(row));
@@ -300,9 +301,8 @@ pub(super) fn work_name(process: &Process, row: Row) -> String {
 /// The last value of each attribute.
 fn attributes(span: &SpanView<'_>) -> Map<String, Value> {
     let names = &span.process.names;
-    let one = |row: &crate::AttrRow| {
-        (names.text(row.key).into_owned(), json!(row.value.resolved(names)))
-    };
+    let one =
+        |row: &crate::AttrRow| (names.text(row.key).into_owned(), json!(row.value.resolved(names)));
     span.attrs().iter().map(one).collect()
 }
 

@@ -3,8 +3,10 @@
 use super::Timeline;
 use super::sums::Sums;
 use crate::tree::paths::{NodeId, ROOT};
-use crate::{Filter, Run};
+use crate::tree::tags;
+use crate::{Filter, Run, Tag};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// What the width of a scope is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ impl Timeline {
     /// The flame graph of a run or a range of it, as [`FlameBy`] says; what it does not know is none.
     pub fn flame(&self, run: &Run, filter: &Filter, range: Option<[i64; 2]>, by: FlameBy) -> Value {
         let sums = self.sums(run, filter, range);
-        let flame = Flame::new(&sums, by);
+        let flame = Flame::new(&sums, by, tags(run, sums.paths, &sums.kept));
         let word = match by {
             FlameBy::Wall => "wall",
             FlameBy::Cpu => "cpu",
@@ -50,10 +52,11 @@ struct Flame<'a> {
     /// By node; a node without scopes of its own has what is inside it.
     values: Vec<u64>,
     least: u64,
+    tags: BTreeMap<NodeId, Tag>,
 }
 
 impl<'a> Flame<'a> {
-    fn new(sums: &'a Sums<'a>, by: FlameBy) -> Flame<'a> {
+    fn new(sums: &'a Sums<'a>, by: FlameBy, tags: BTreeMap<NodeId, Tag>) -> Flame<'a> {
         let own = |sum: &super::sums::ScopeSum| match by {
             FlameBy::Wall => sum.total_ns,
             FlameBy::Cpu => sum.cpu_ns,
@@ -70,7 +73,7 @@ impl<'a> Flame<'a> {
         }
         values[ROOT as usize] = inside[ROOT as usize];
         let least = values[ROOT as usize] / LEAST_PART;
-        Flame { sums, values, least }
+        Flame { sums, values, least, tags }
     }
 
     /// What is inside a node, the widest first, and what is left out there.
@@ -94,7 +97,7 @@ impl<'a> Flame<'a> {
         let inside = &self.sums.paths.nodes[node as usize].children;
         let inside: u64 = inside.iter().map(|&(_, child)| self.values[child as usize]).sum();
         json!({
-            "name": self.sums.paths.name(node), "value_ns": value,
+            "name": self.sums.paths.name(node), "tag": self.tags.get(&node), "value_ns": value,
             // Children on other threads may take longer than what they are in.
             "self_ns": value.saturating_sub(inside),
             "count": self.sums.scopes[node as usize].count,

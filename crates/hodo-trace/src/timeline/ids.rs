@@ -62,9 +62,7 @@ impl Timeline {
         let track = self.track(id.track())?;
         let process = run.processes.get(track.process)?;
         let row = match track.kind {
-            TrackKind::Thread(thread) => {
-                process.spans.row_of(SpanId::new(thread, id.place()))?
-            }
+            TrackKind::Thread(thread) => process.spans.row_of(SpanId::new(thread, id.place()))?,
             TrackKind::Stream { .. } => {
                 let at = Row::try_from(id.place().checked_sub(1)?).ok()?;
                 ((at as usize) < track.rows.len()).then(|| track.rows.get(at) as Row)?

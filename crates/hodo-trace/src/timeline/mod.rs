@@ -31,9 +31,9 @@ pub use search::Hits;
 pub use stable::Stable;
 pub use walk::Step;
 
-use crate::spans::Narrow;
 use crate::links::Links;
 use crate::select::Selection;
+use crate::spans::Narrow;
 use crate::tree::paths::Paths;
 use crate::{Process, Row, Run};
 use pyramid::Pyramid;

@@ -1,7 +1,9 @@
 //! Series over time: marks and readings of the machine, with no more points than can be drawn.
 
 use super::Timeline;
-use crate::{Machine, MachineSeries, MarkRow, OVERHEAD_MARK, Process, Run};
+use crate::links::Links;
+use crate::select::{Selection, select};
+use crate::{Filter, Machine, MachineSeries, MarkRow, OVERHEAD_MARK, Process, Run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -70,13 +72,29 @@ impl Timeline {
         found.into_iter().map(one).collect()
     }
 
-    /// The numbers of one mark, in order of the axis; none when the run has no such mark.
-    pub fn mark(&self, run: &Run, name: &str, axis: MarkAxis) -> Option<Vec<(f64, Option<f64>)>> {
-        let named = all_marks(run).filter(|(p, mark)| p.names.get(mark.name) == Some(name));
-        let mut all: Vec<(i64, &Process, &MarkRow)> =
-            named.map(|(p, mark)| (self.moment_ns(p, mark.at), p, mark)).collect();
-        if all.is_empty() {
+    /// The numbers of one mark in the scopes that `filter` keeps, in order of the axis; none when the
+    /// run has no such mark.
+    pub fn mark(
+        &self,
+        run: &Run,
+        filter: &Filter,
+        name: &str,
+        axis: MarkAxis,
+    ) -> Option<Vec<(f64, Option<f64>)>> {
+        let is_there = |(p, mark): (&Process, &MarkRow)| p.names.get(mark.name) == Some(name);
+        if !all_marks(run).any(is_there) {
             return None;
+        }
+        let kept = select(run, &Links::new(&run.processes), filter);
+        let mut all: Vec<(i64, &Process, &MarkRow)> = Vec::new();
+        for (process, kept) in run.processes.iter().zip(&kept).filter(|(p, _)| p.is_timed()) {
+            let is_all = matches!(kept, Selection::All);
+            let named =
+                process.marks.iter().filter(|mark| process.names.get(mark.name) == Some(name));
+            let wanted = named.filter(|mark| {
+                process.spans.row_of(mark.span).map_or(is_all, |row| kept.keeps(row))
+            });
+            all.extend(wanted.map(|mark| (self.moment_ns(process, mark.at), process, mark)));
         }
         all.sort_by_key(|mark| mark.0);
         let points = all.iter().enumerate().map(|(place, &(at_ns, process, mark))| {
@@ -145,8 +163,11 @@ mod tests {
 
     #[test]
     fn groups_keep_the_least_and_the_most() {
-        let all: Vec<(f64, Option<f64>)> =
-            [Some(1.0), Some(5.0), None, Some(2.0), None].into_iter().enumerate().map(|(at, value)| (at as f64, value)).collect();
+        let all: Vec<(f64, Option<f64>)> = [Some(1.0), Some(5.0), None, Some(2.0), None]
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| (at as f64, value))
+            .collect();
         let points = Points::new(&all, 3);
         assert_eq!(points.per_point, 2);
         assert_eq!(points.x, [0.0, 2.0, 4.0]);

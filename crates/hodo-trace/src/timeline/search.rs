@@ -1,6 +1,6 @@
 //! Slices by name.
 
-use super::{Timeline, Track};
+use super::{Kept, Timeline, Track};
 use crate::{Process, Row, Run};
 use serde_json::{Value, json};
 use std::collections::{BinaryHeap, HashMap};
@@ -18,17 +18,27 @@ pub struct Hits {
 type Hit = (i64, usize, Row);
 
 impl Timeline {
-    /// The first `limit` slices from `after_ns` on whose name has `text` in it, in any case.
-    pub fn search(&self, run: &Run, text: &str, after_ns: i64, limit: usize) -> Hits {
+    /// The first `limit` slices from `after_ns` on whose name has `text` in it, in any case, of
+    /// those that are kept.
+    pub fn search(
+        &self,
+        run: &Run,
+        text: &str,
+        after_ns: i64,
+        limit: usize,
+        kept: Option<&Kept>,
+    ) -> Hits {
         let wanted = text.to_lowercase();
         let mut first: BinaryHeap<Hit> = BinaryHeap::new();
         let mut total = 0;
         for (place, track) in self.tracks.iter().enumerate() {
             let process = &run.processes[track.process];
             let mut fits = Fits { wanted: &wanted, known: HashMap::new() };
-            for lane in &track.lanes {
-                for row in lane.rows.iter().map(|row| row as Row) {
-                    if !fits.row(process, track, row) {
+            for (depth, lane) in track.lanes.iter().enumerate() {
+                let kept = kept.map(|kept| kept.lane(track.number, depth));
+                let is_kept = |at| kept.as_ref().is_none_or(|kept| kept.any(at, at + 1));
+                for (at, row) in lane.rows.iter().map(|row| row as Row).enumerate() {
+                    if !is_kept(at) || !fits.row(process, track, row) {
                         continue;
                     }
                     total += 1;

@@ -1,8 +1,10 @@
 //! The steps of a run: what its main loop repeats.
 
 use super::Timeline;
+use crate::links::Links;
+use crate::select::select;
 use crate::tree::paths::{NodeId, ROOT};
-use crate::{Row, Run};
+use crate::{Filter, Row, Run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,9 +27,11 @@ struct Step {
 impl Timeline {
     /// How long each step took, and what of it: the path is the one whose scopes have an index, take
     /// a good part of the time of all such paths, and are the most. None where no scope has one.
-    pub fn steps(&self, run: &Run) -> Option<Value> {
+    pub fn steps(&self, run: &Run, filter: &Filter) -> Option<Value> {
         let node = self.main_loop(run)?;
+        let kept = select(run, &Links::new(&run.processes), filter);
         let mut steps = self.steps_of(run, node);
+        steps.retain(|step| kept[step.process].keeps(step.row));
         steps.sort_by_key(|step| step.start_ns);
         let count = steps.len();
         let per_point = count.div_ceil(MOST_POINTS).max(1);
@@ -35,7 +39,8 @@ impl Timeline {
         let places = steps.chunks(per_point).enumerate();
         let places = places.filter_map(|(at, group)| Some(at * per_point + slowest(group)?));
         let shown: Vec<&Step> = places.map(|at| &steps[at]).collect();
-        let column = |of: &dyn Fn(&Step) -> Value| shown.iter().map(|step| of(step)).collect::<Vec<_>>();
+        let column =
+            |of: &dyn Fn(&Step) -> Value| shown.iter().map(|step| of(step)).collect::<Vec<_>>();
         Some(json!({
             "path": self.paths(run).path(node), "count": count, "per_point": per_point,
             "step_ns": column(&|step| json!(step.ns)),
@@ -110,6 +115,10 @@ impl Timeline {
             let sum = |at: usize| rest.iter().map(|(_, ns)| ns[at]).sum();
             parts.push((format!("({} others)", rest.len()), (0..steps.len()).map(sum).collect()));
         }
-        parts.into_iter().map(|(name, ns)| (name, json!(ns))).collect::<serde_json::Map<_, _>>().into()
+        parts
+            .into_iter()
+            .map(|(name, ns)| (name, json!(ns)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     }
 }

@@ -92,8 +92,8 @@ impl Sums<'_> {
         let clock = &process.clock;
         let (kept, paths, sums) = (&self.kept[at], self.paths, &mut self.scopes);
         own_times_within(run, links, at, window, |row, times, scan| {
-            let is_inside = times.end > times.start
-                || times.start > window.0 && times.start < window.1;
+            let is_inside =
+                times.end > times.start || times.start > window.0 && times.start < window.1;
             let node = paths.node(at, row).filter(|_| is_inside && kept.keeps(row));
             let Some(sum) = node.map(|node| &mut sums[node as usize]) else { return };
             sum.count += 1;

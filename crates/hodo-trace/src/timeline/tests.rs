@@ -16,7 +16,8 @@ const WALL_NS: u64 = 1_000_000_000_000_000;
 type Drawn = (u64, u64, Option<usize>, u32);
 
 fn process(spans: Spans, threads: u32) -> Process {
-    let anchor = |ns: u64| Anchor { ticks: EPOCH + ns, monotonic_ns: EPOCH + ns, wall_ns: WALL_NS + ns };
+    let anchor =
+        |ns: u64| Anchor { ticks: EPOCH + ns, monotonic_ns: EPOCH + ns, wall_ns: WALL_NS + ns };
     let mut names = Names::default();
     (0..8).for_each(|id| names.insert(id, &format!("name {id}")));
     Process {
@@ -99,7 +100,8 @@ fn expected(drawn: &[Drawn], [from, to]: [i64; 2], res: u64) -> Vec<(i64, u64, u
             let time: u64 = group.iter().map(|one| one.1).sum();
             let most = group.iter().map(|one| one.1).max();
             let longest = group.iter().find(|one| Some(one.1) == most).map_or(0, |one| one.3);
-            let share = if length == 0 || group.len() == 1 { 1.0 } else { time as f64 / length as f64 };
+            let share =
+                if length == 0 || group.len() == 1 { 1.0 } else { time as f64 / length as f64 };
             let busy = (share * 255.0).round() as u8;
             found.push((first.0 as i64, length, group.len() as u32, longest, depth as u16, busy));
             group.clear();
