@@ -59,11 +59,8 @@ pub(super) fn build(run: &Run, stable: &mut Stable) -> Timeline {
 }
 
 fn threads(process: &Process, at: usize, key: u64, stable: &mut Stable) -> Vec<Track> {
-    let of = |thread: &crate::Thread| {
-        let drafts = thread_lanes(process, thread.number);
-        (drafts.slices > 0).then(|| (thread.number, drafts))
-    };
-    let found: Vec<_> = process.threads.iter().filter_map(of).collect();
+    let of = |number: u32| (number, thread_lanes(process, number));
+    let found = process.spans.threads().map(of).filter(|(_, drafts)| drafts.slices > 0);
     let track = |(number, drafts): (u32, Drafts)| Track {
         number: stable.track(TrackKey::Thread(key, number)),
         kind: TrackKind::Thread(number),
@@ -74,7 +71,7 @@ fn threads(process: &Process, at: usize, key: u64, stable: &mut Stable) -> Vec<T
         lanes: drafts.finish(),
         rows: Narrow::default(),
     };
-    found.into_iter().map(track).collect()
+    found.map(track).collect()
 }
 
 fn thread_lanes(process: &Process, thread: u32) -> Drafts {
