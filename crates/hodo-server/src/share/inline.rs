@@ -21,7 +21,7 @@ pub fn page(files: &Files, app: &str) -> Result<Page, String> {
     let mut html = text("index.html")?;
     while let Some(link) = Tag::find(&html, "<link rel=\"stylesheet\"", "href") {
         // In a style sheet only its end tag ends it.
-        let style = text(&link.file)?.replace("</", "<\\/");
+        let style = text(&link.file)?.replace("</style", "<\\/style");
         html.replace_range(link.from..link.to, &format!("<style>{style}</style>"));
     }
     let mut scripts = String::new();

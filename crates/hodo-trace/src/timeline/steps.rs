@@ -10,8 +10,11 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Points of the strip; more steps are shown by the slowest of each group.
 const MOST_POINTS: usize = 4000;
-/// A loop that takes less than this part of what the longest loop takes is not the main one.
-const LEAST_PART: u64 = 4;
+/// A loop that goes round less often is the main one only where there is no other.
+const MANY: u64 = 10;
+/// What steps are called, without case and separators.
+const NAMES: [&str; 7] =
+    ["step", "batch", "iteration", "iter", "trainstep", "trainingstep", "minibatch"];
 /// Parts of a step that are told apart; the rest is one.
 const MOST_PARTS: usize = 8;
 
@@ -24,9 +27,17 @@ struct Step {
     row: Row,
 }
 
+/// Whether scopes of this name are steps.
+fn is_step(name: &str) -> bool {
+    let letters = name.chars().filter(|letter| letter.is_alphanumeric());
+    let plain: String = letters.flat_map(char::to_lowercase).collect();
+    NAMES.contains(&plain.as_str())
+}
+
 impl Timeline {
-    /// How long each step took, and what of it: the path is the one whose scopes have an index, take
-    /// a good part of the time of all such paths, and are the most. None where no scope has one.
+    /// How long each step took, and what of it. Of the paths whose scopes have an index it is the
+    /// outermost that is called a step and goes round often; else the outermost that does; else the
+    /// outermost. None where no scope has an index.
     pub fn steps(&self, run: &Run, filter: &Filter) -> Option<Value> {
         let node = self.main_loop(run)?;
         let kept = select(run, &Links::new(&run.processes), filter);
@@ -71,9 +82,20 @@ impl Timeline {
                 }
             }
         }
-        let longest = loops.values().map(|sum| sum.1).max()?;
-        let main = loops.iter().filter(|(_, sum)| sum.1 >= longest / LEAST_PART);
-        main.max_by_key(|(node, sum)| (sum.0, std::cmp::Reverse(**node))).map(|(&node, _)| node)
+        let is_named = |node: NodeId| is_step(paths.name(node));
+        let choices: [&dyn Fn(NodeId, u64) -> bool; 4] = [
+            &|node, count| is_named(node) && count >= MANY,
+            &|_, count| count >= MANY,
+            &|node, count| is_named(node) || count > 1,
+            &|_, _| true,
+        ];
+        choices.iter().find_map(|is_choice| {
+            let fitting = loops.iter().filter(|(node, sum)| is_choice(**node, sum.0));
+            let outermost = |(node, sum): &(&NodeId, &(u64, u64))| {
+                (paths.path(**node).len(), std::cmp::Reverse(sum.1))
+            };
+            fitting.min_by_key(outermost).map(|(&node, _)| node)
+        })
     }
 
     fn steps_of(&self, run: &Run, node: NodeId) -> Vec<Step> {

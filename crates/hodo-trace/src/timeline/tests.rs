@@ -40,6 +40,15 @@ fn process(spans: Spans, threads: u32) -> Process {
 }
 
 fn run(drawn: &[Drawn]) -> Run {
+    made(drawn, 0)
+}
+
+/// The same with an index on every scope.
+fn indexed(drawn: &[Drawn]) -> Run {
+    made(drawn, hodo_format::record::flag::HAS_INDEX)
+}
+
+fn made(drawn: &[Drawn], flags: u16) -> Run {
     let id = |at: usize| SpanId::new(1, at as u64 + 1);
     let mut builder = SpansBuilder::default();
     let mut order: Vec<usize> = (0..drawn.len()).collect();
@@ -49,7 +58,7 @@ fn run(drawn: &[Drawn]) -> Run {
         let (start, length, parent, name) = drawn[at];
         let parent = parent.map_or(SpanId::NONE, id);
         let (start, end) = (EPOCH + start, EPOCH + start + length);
-        let (flags, cpu, index, overhead) = (0, 0, 0, 0);
+        let (cpu, index, overhead) = (0, at as i64, 0);
         builder.push(&Span { flags, name, id: id(at), parent, start, end, cpu, index, overhead });
     }
     let processes = vec![process(builder.finish(&[]), 1)];
@@ -246,4 +255,42 @@ fn a_filter_is_written_in_one_line() {
     assert!("a b".parse::<Filter>().is_err(), "two names");
     assert!("x>y".parse::<Filter>().is_err(), "no number");
     assert!("".parse::<Filter>().expect("read").conditions.is_empty());
+}
+
+#[test]
+fn the_main_loop_is_the_outermost_that_is_called_one() {
+    // Epochs of batches of layers, all with an index; only the names say which are steps.
+    let of = |names: [u32; 3]| {
+        let mut drawn: Vec<Drawn> = Vec::new();
+        for epoch in 0..2 {
+            drawn.push((epoch * 1000, 1000, None, names[0]));
+            let epoch_at = drawn.len() - 1;
+            for batch in 0..12 {
+                let at = epoch * 1000 + batch * 80;
+                drawn.push((at, 70, Some(epoch_at), names[1]));
+                let batch_at = drawn.len() - 1;
+                drawn.extend((0..3).map(|layer| (at + layer * 20, 15, Some(batch_at), names[2])));
+            }
+        }
+        drawn
+    };
+    let main = |names: [u32; 3]| {
+        let mut run = indexed(&of(names));
+        let texts = ["epoch", "batch", "layer", "pass", "round"];
+        texts
+            .iter()
+            .enumerate()
+            .for_each(|(id, text)| run.processes[0].names.insert(id as u32, text));
+        let steps = run.timeline(&mut Stable::default()).steps(&run, &Filter::default());
+        let steps = steps.expect("a loop");
+        (steps["path"].clone(), steps["count"].clone(), steps["parts"].clone())
+    };
+    let (path, count, parts) = main([0, 1, 2]);
+    assert_eq!((path, count), (serde_json::json!(["epoch", "batch"]), 24.into()));
+    assert_eq!(parts["layer"][0], 45);
+    assert_eq!(
+        main([0, 3, 4]).0,
+        serde_json::json!(["epoch", "pass"]),
+        "the outermost that goes round often"
+    );
 }
