@@ -135,7 +135,7 @@ def sql(
     query: one query, in the words of the engine. The tables are ``spans``, ``marks``, ``attrs``,
         ``kernels``, ``copies``, ``samples``, ``processes`` and ``health``, the views ``tree``,
         ``steps``, ``slowest``, ``kernels_by_scope`` and ``gpu_idle``.
-    run: as in :func:`open`, or several, whose rows ``run`` tells apart.
+    run: as in :func:`open`, a folder of runs, or several, whose rows ``run`` tells apart.
     dir: the folder that runs are in; ``HODO_DIR`` or ``.hodo`` if left out.
     timeout_s: longest that the query may take, then a ``TimeoutError``; ``None`` for any time.
         datafusion can only be stopped between two parts of its answer.

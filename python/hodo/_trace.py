@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias, overload
@@ -49,7 +50,7 @@ class Run:
     @property
     def id(self) -> str:
         """The run's id."""
-        return str(self.dict()["run"]["id"])
+        return self._reading.id
 
     def table(self, name: str, format: Format | None = None) -> Any:
         """A table by its name: those below, ``"attrs"`` or ``"health"``; docs/parquet.md has the columns.
@@ -223,7 +224,18 @@ def trace(
 def open(run: Path | None = None, *, dir: Path | None = None) -> Run:
     if _hodo.is_on():
         _hodo.flush(10.0)
-    return Run(_hodo.read_run(_dir(dir), run), _filters(None, None, None, None))
+    reading = _hodo.read_run(_dir(dir), run)
+    if (unreadable := reading.unreadable_bytes) is not None:
+        words = f"{unreadable} bytes of {reading.folder} cannot be read: what it gives is not all"
+        warnings.warn(f"{words}; `hodo verify` says where", RuntimeWarning, stacklevel=2)
+    return Run(reading, _filters(None, None, None, None))
+
+
+def _runs_in(run: Path | None) -> list[Path | None]:
+    """The runs of a folder that is none itself; else what was named."""
+    if run is None or not os.path.isdir(run) or os.path.exists(os.path.join(run, "run.json")):
+        return [run]
+    return [os.fspath(folder) for folder in _hodo.runs_in(run)] or [run]
 
 
 def sql(
@@ -238,10 +250,15 @@ def sql(
 
     several = isinstance(run, Iterable) and not isinstance(run, str | os.PathLike)
     runs: Any = run if several else [run]
-    opened = [open(one, dir=dir) for one in runs]
+    folders = [folder for one in runs for folder in _runs_in(one)]
+    opened: dict[str, Run] = {}
+    for one in (open(folder, dir=dir) for folder in folders):
+        if (first := opened.setdefault(one.id, one)) is not one:
+            words = f"{one.id} is there twice: {first.folder} is asked, {one.folder} is not"
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
     if not opened:
         raise ValueError("no run was named: leave run out for the newest")
-    return _sql.sql(query, opened, _sql.Limits(timeout_s, memory_bytes))
+    return _sql.sql(query, list(opened.values()), _sql.Limits(timeout_s, memory_bytes))
 
 
 def report(

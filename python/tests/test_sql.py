@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -180,6 +181,28 @@ def test_queries_only_read_and_only_the_run(
     with pytest.raises(ValueError, match="the query failed: "):
         hodo.sql(query.format(file=file), training)
     assert file.read_text() == "a,b\n1,2\n"
+
+
+def test_a_run_that_is_there_twice_is_asked_once(
+    training: Path, tmp_path: Path, engine: str
+) -> None:
+    shutil.copytree(training, tmp_path / "copy")
+    with pytest.warns(RuntimeWarning, match="is there twice"):
+        answer = hodo.sql("select count(*) as n from spans", [training, tmp_path / "copy"])
+    assert answer.fetchall() == [(SPANS,)]
+
+
+def test_a_folder_of_runs_is_all_of_them(training: Path, engine: str) -> None:
+    answer = hodo.sql("select count(*) as n from spans", training.parent)
+    assert answer.fetchall() == [(SPANS,)]
+
+
+def test_a_damaged_run_is_told(training: Path, tmp_path: Path) -> None:
+    called(training.parent, "pack", "--out", str(tmp_path / "pack"))
+    (spans,) = (tmp_path / "pack/tables/spans").iterdir()
+    spans.write_bytes(spans.read_bytes()[:100])
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert len(hodo.open(tmp_path / "pack").spans()) == 0
 
 
 def test_a_wrong_query_names_the_tables(training: Path, engine: str) -> None:

@@ -11,6 +11,7 @@ use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -80,8 +81,8 @@ pub struct Answer {
     batches: mpsc::Receiver<Piece>,
     /// Until it has ended and said how.
     task: Option<JoinHandle<Result<(), SqlError>>>,
-    /// Time that the query may still take; what its reader takes does not count.
-    left: Option<Duration>,
+    /// When it must have ended, its rows written.
+    deadline: Option<Instant>,
     timeout: Option<Duration>,
     _memory: Guard,
 }
@@ -93,13 +94,14 @@ impl Answer {
         statement: Statement,
         most: Option<usize>,
         limits: Limits,
+        engine: &Handle,
     ) -> Result<Answer, SqlError> {
         let (send, batches) = mpsc::channel(AHEAD);
         // A task of its own: planning too may take longer than anyone wants to wait.
-        let task = Some(tokio::spawn(query.run(statement, most, send)));
+        let task = Some(engine.spawn(query.run(statement, most, send)));
         let (timeout, memory) = (limits.timeout, Guard::start(limits.memory_bytes));
-        let mut answer =
-            Answer { schema: None, batches, task, left: timeout, timeout, _memory: memory };
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut answer = Answer { schema: None, batches, task, deadline, timeout, _memory: memory };
         if let Some(Piece::Columns(schema)) = answer.piece().await? {
             answer.schema = Some(schema);
         }
@@ -120,14 +122,14 @@ impl Answer {
     }
 
     async fn piece(&mut self) -> Result<Option<Piece>, SqlError> {
-        let piece = match self.left {
+        // Rows that are always there would never let anything else have a turn.
+        tokio::task::yield_now().await;
+        let piece = match self.deadline {
             None => self.batches.recv().await,
-            Some(left) => {
-                let began = Instant::now();
-                let piece = tokio::time::timeout(left, self.batches.recv()).await;
-                self.left = Some(left.saturating_sub(began.elapsed()));
-                piece.map_err(|_| self.too_late())?
-            }
+            Some(deadline) if Instant::now() >= deadline => return Err(self.too_late()),
+            Some(deadline) => tokio::time::timeout_at(deadline.into(), self.batches.recv())
+                .await
+                .map_err(|_| self.too_late())?,
         };
         match piece {
             Some(piece) => Ok(Some(piece)),
@@ -138,8 +140,7 @@ impl Answer {
     /// How the query ended, once it sends nothing more.
     async fn end(&mut self) -> Result<(), SqlError> {
         let Some(task) = self.task.take() else { return Ok(()) };
-        task.await
-            .unwrap_or_else(|e| Err(SqlError::Failed(format!("the query engine failed: {e}"))))
+        task.await.unwrap_or_else(|error| Err(SqlError::engine(error)))
     }
 
     fn too_late(&self) -> SqlError {

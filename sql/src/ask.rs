@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A session and how its answers are written.
 pub struct Asker<'a> {
@@ -106,15 +106,27 @@ impl Asker<'_> {
     }
 }
 
-/// Does `work` until it is done or Ctrl-C or SIGTERM comes.
+/// Does `work` until it is done or Ctrl-C, SIGTERM or SIGHUP comes.
 pub async fn interruptible<T>(
     work: impl Future<Output = Result<T, SqlError>>,
 ) -> Result<T, SqlError> {
-    let mut asked_to_end = signal(SignalKind::terminate())?;
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [mut interrupt, mut terminate, mut hangup] = kinds.map(signal);
+    let (interrupt, terminate, hangup) = (interrupt.as_mut(), terminate.as_mut(), hangup.as_mut());
+    let came = |kind: SignalKind| Err(SqlError::Interrupted(kind.as_raw_value() as u8));
     tokio::select! {
         outcome = work => outcome,
-        _ = tokio::signal::ctrl_c() => Err(SqlError::Interrupted),
-        _ = asked_to_end.recv() => Err(SqlError::Interrupted),
+        () = received(interrupt) => came(kinds[0]),
+        () = received(terminate) => came(kinds[1]),
+        () = received(hangup) => came(kinds[2]),
+    }
+}
+
+/// Until a signal comes; for ever where it cannot be waited for.
+async fn received(signal: Result<&mut Signal, &mut io::Error>) {
+    match signal {
+        Ok(signal) => _ = signal.recv().await,
+        Err(_) => std::future::pending().await,
     }
 }
 

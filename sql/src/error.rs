@@ -18,9 +18,9 @@ pub enum SqlError {
     /// It took too long or too much memory.
     #[error("{0}")]
     Limit(String),
-    /// Somebody pressed Ctrl-C.
+    /// Somebody pressed Ctrl-C, or the system asked for an end; by the number of the signal.
     #[error("interrupted")]
-    Interrupted,
+    Interrupted(u8),
     /// Something failed while the query ran.
     #[error("{0}")]
     Failed(String),
@@ -35,9 +35,25 @@ impl SqlError {
         match self {
             SqlError::Source(_) | SqlError::Failed(_) | SqlError::Output(_) => 1,
             SqlError::Query(_) | SqlError::NotAllowed(_) | SqlError::Limit(_) => 2,
-            // What a shell says of a program that SIGINT ended.
-            SqlError::Interrupted => 130,
+            // What a shell says of a program that a signal ended.
+            SqlError::Interrupted(signal) => 128 + signal,
         }
+    }
+}
+
+impl SqlError {
+    /// The engine gave up in the middle: it does so on files whose bytes make no sense.
+    pub fn engine(error: tokio::task::JoinError) -> SqlError {
+        let why = match error.try_into_panic() {
+            Ok(panic) => match panic.downcast::<String>() {
+                Ok(text) => *text,
+                Err(panic) => panic.downcast_ref::<&str>().unwrap_or(&"").to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        SqlError::Source(format!(
+            "the query engine failed, as it does on damaged tables ({why}); `hodo verify` checks them"
+        ))
     }
 }
 

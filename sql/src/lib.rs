@@ -16,6 +16,7 @@ mod registry;
 mod schema;
 mod session;
 mod source;
+mod spoilt;
 mod statements;
 mod tables;
 mod term;

@@ -21,11 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub fn tables(folder: &Path, scratch: &Path, note: Note) -> Result<PathBuf, SqlError> {
     match is_live(folder) {
         true => temporary(folder, scratch, note),
-        // A folder that cannot be written is no reason to answer nothing.
-        false => kept(folder, note).or_else(|error| match error {
-            Kept::NotWritable => temporary(folder, scratch, note),
-            Kept::Failed(error) => Err(error),
-        }),
+        // A folder that cannot be written, or is full, is no reason to answer nothing.
+        false => kept(folder, note).map_or_else(|| temporary(folder, scratch, note), Ok),
     }
 }
 
@@ -42,28 +39,26 @@ fn temporary(folder: &Path, scratch: &Path, note: Note) -> Result<PathBuf, SqlEr
     write(folder, &place.keep().join("run"), note)
 }
 
-/// Why tables were not kept.
-enum Kept {
-    NotWritable,
-    Failed(SqlError),
-}
-
-fn kept(folder: &Path, note: Note) -> Result<PathBuf, Kept> {
+/// The tables that are kept; none where they cannot be.
+fn kept(folder: &Path, note: Note) -> Option<PathBuf> {
     let home = folder.join(KEPT);
     let place = home.join(key(folder));
-    let tables = place.join(packed::TABLES);
-    if tables.is_dir() {
-        return Ok(tables);
+    if !is_whole(&place) {
+        let _lock = lock(&home).ok()?;
+        if !is_whole(&place) {
+            // Older tables, and what a killed program left.
+            clear(&home);
+            let part = home.join("part");
+            write(folder, &part, note).ok()?;
+            fs::rename(&part, &place).ok()?;
+        }
     }
-    let _lock = lock(&home).map_err(|_| Kept::NotWritable)?;
-    if !tables.is_dir() {
-        // Older tables, and what a killed program left.
-        clear(&home);
-        let part = home.join("part");
-        write(folder, &part, note).map_err(Kept::Failed)?;
-        fs::rename(&part, &place).map_err(|_| Kept::NotWritable)?;
-    }
-    Ok(tables)
+    Some(place.join(packed::TABLES))
+}
+
+/// Whether the tables are there and as long as they were made.
+fn is_whole(place: &Path) -> bool {
+    packed::is_packed(place) && packed::check_lengths(place).is_none()
 }
 
 /// Held while tables are made: another program that wants the same ones waits for them.
@@ -83,6 +78,13 @@ fn clear(home: &Path) {
 fn write(folder: &Path, out: &Path, note: Note) -> Result<PathBuf, SqlError> {
     let began = Instant::now();
     let run = Run::open(folder, &ReadOptions::default())?;
+    let unreadable: u64 = run.processes.iter().map(|process| process.damage.bytes).sum();
+    if unreadable > 0 {
+        note(&format!(
+            "{unreadable} bytes of {} cannot be read: its tables lack them",
+            run.info.id
+        ));
+    }
     hodo_convert::parquet::write(&run, out, &|_, _| ()).map_err(|e| {
         SqlError::Source(format!("cannot make tables of {}: {e}", folder.display()))
     })?;

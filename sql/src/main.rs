@@ -13,7 +13,7 @@ use hodo_sql::{Asked, Limits, Session, SqlError, parse_bytes, parse_timeout};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 /// Ask runs questions in SQL, or get a prompt to do so.
 #[derive(Debug, Parser)]
@@ -45,6 +45,8 @@ enum When {
 }
 
 fn main() -> ExitCode {
+    // What the engine's threads cannot go on with is told as an error, once.
+    std::panic::set_hook(Box::new(|_| ()));
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough, as in `hodo sql ... | head`.
@@ -75,25 +77,28 @@ fn run(cli: &Cli) -> Result<(), SqlError> {
         dir: cli.dir.clone(),
         scratch: scratch.path().to_owned(),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let engine = Builder::new_multi_thread()
         .worker_threads(limits.threads)
         .enable_all()
         .build()
         .map_err(failed)?;
-    let outcome = with_runtime(cli, asked, query, limits, &runtime);
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let outcome = open_and_answer(cli, asked, query, limits, &engine, &runtime);
     // A query that was stopped may still be at work; it must not hold up the end.
-    runtime.shutdown_background();
+    engine.shutdown_background();
     outcome
 }
 
-fn with_runtime(
+/// Opens the runs and queries them on the threads of `engine`, and waits for it in `runtime`.
+fn open_and_answer(
     cli: &Cli,
     asked: Asked,
     query: Option<String>,
     limits: Limits,
+    engine: &Runtime,
     runtime: &Runtime,
 ) -> Result<(), SqlError> {
-    let session = runtime.block_on(interruptible(open(asked, limits)))?;
+    let session = runtime.block_on(interruptible(open(asked, limits, engine)))?;
     let mut asker = Asker {
         session: &session,
         format: format(cli),
@@ -110,14 +115,17 @@ fn with_runtime(
 }
 
 /// Opens the runs in a task of its own, so that a large one can be given up.
-async fn open(asked: Asked, limits: Limits) -> Result<Session, SqlError> {
-    let task = tokio::spawn(async move { Session::open(&asked, limits, note).await });
-    task.await.unwrap_or_else(|e| Err(SqlError::Failed(format!("cannot open the runs: {e}"))))
+async fn open(asked: Asked, limits: Limits, engine: &Runtime) -> Result<Session, SqlError> {
+    let task = engine.spawn(async move { Session::open(&asked, limits, note).await });
+    task.await.unwrap_or_else(|error| Err(SqlError::engine(error)))
 }
 
 /// The runs that are named, and the query; none for a prompt.
 fn divide(args: &SqlArgs) -> Result<(Vec<String>, Option<String>), SqlError> {
     let mut names = args.words.clone();
+    if names.iter().any(|word| word.trim().is_empty()) {
+        return Err(SqlError::Query("there is no query; see hodo sql --help".into()));
+    }
     if let Some(file) = &args.file {
         let text = std::fs::read_to_string(file);
         let text =

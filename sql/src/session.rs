@@ -14,6 +14,7 @@ use datafusion::sql::parser::Statement;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 /// Names under which the engine files the tables.
 const CATALOG: (&str, &str) = ("hodo", "runs");
@@ -39,10 +40,13 @@ pub struct Asked {
 pub struct Session {
     context: SessionContext,
     limits: Limits,
+    /// Where queries run. Whoever waits for them has a thread of its own, so that time and signals
+    /// are noticed however busy these are.
+    engine: Handle,
 }
 
 impl Session {
-    /// Opens runs.
+    /// Opens runs; queries will run on the threads that this runs on.
     pub async fn open(asked: &Asked, limits: Limits, note: Note) -> Result<Session, SqlError> {
         let here = Here { dir: &asked.dir, scratch: &asked.scratch, note };
         let stores = Arc::new(Stores::default());
@@ -51,10 +55,10 @@ impl Session {
             false => source::find(&asked.names, &here, &*stores).await?,
         };
         let context = context(limits, &asked.scratch, stores)?;
+        let sources = source::check(&context, sources, note).await?;
         tables::register(&context, &sources)?;
-        source::check(&context, &sources).await?;
         views::register(&context).await.map_err(|e| SqlError::Failed(e.to_string()))?;
-        Ok(Session { context, limits })
+        Ok(Session { context, limits, engine: Handle::current() })
     }
 
     /// The tables and views, by name.
@@ -85,7 +89,7 @@ impl Session {
     ) -> Result<Answer, SqlError> {
         let query =
             Query { context: self.context.clone(), tables: self.tables(), text: text.to_owned() };
-        Answer::start(query, statement, most, self.limits).await
+        Answer::start(query, statement, most, self.limits, &self.engine).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables of all runs of a session, each as one.
 
 use crate::source::Source;
+use crate::spoilt::Spoilt;
 use crate::{SqlError, schema};
 use datafusion::datasource::TableProvider;
 use datafusion::datasource::empty::EmptyTable;
@@ -17,8 +18,11 @@ use std::sync::Arc;
 /// Adds every table, with the rows of all `sources`.
 pub fn register(context: &SessionContext, sources: &[Source]) -> Result<(), SqlError> {
     for table in Table::ALL {
-        let places = by_store(sources, table)?;
-        let provider = provider(context, table, places);
+        let spoilt = sources.iter().find_map(|source| source.spoilt.get(table.name()));
+        let provider = match spoilt {
+            Some(why) => Ok(Arc::new(Spoilt::new(table, why)) as Arc<dyn TableProvider>),
+            None => provider(context, table, by_store(sources, table)?),
+        };
         let added = provider.and_then(|provider| context.register_table(table.name(), provider));
         added.map_err(|e| SqlError::Source(format!("cannot read {}: {e}", table.name())))?;
     }

@@ -15,6 +15,10 @@ pub fn explain(error: DataFusionError, text: &str, tables: &[String]) -> SqlErro
         DataFusionError::ObjectStore(_)
         | DataFusionError::ParquetError(_)
         | DataFusionError::IoError(_) => SqlError::Source(format!("cannot read the run: {error}")),
+        DataFusionError::ArrowError(arrow, _) => {
+            SqlError::Query(format!("the query fails: {arrow}"))
+        }
+        DataFusionError::Execution(why) => SqlError::Query(format!("the query fails: {why}")),
         DataFusionError::NotImplemented(why) => SqlError::Query(format!("not supported: {why}")),
         root => SqlError::Failed(first_line(&root.strip_backtrace()).to_owned()),
     }

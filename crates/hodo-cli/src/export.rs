@@ -27,6 +27,9 @@ pub fn run(args: &ExportArgs, dir: &Path) -> Outcome {
     if let Some(words) = state::not_calibrated(run.uncalibrated()) {
         output::note(&format!("{words}: its scopes are drawn in their order, 1 tick as 1 ns"));
     }
+    if let Some(words) = state::damaged(&run) {
+        output::note(&format!("{words}: what is written lacks it"));
+    }
     if let Some(endpoint) = &args.endpoint {
         return send(&run, endpoint, &args.headers);
     }

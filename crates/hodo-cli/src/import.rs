@@ -1,10 +1,10 @@
 //! `hodo import`: a run made of what another tool recorded.
 
 use crate::args::ImportArgs;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{self, Failure, Outcome, file_error};
 use crate::runs::Bar;
 use crate::term::text;
-use hodo_convert::import::{self, Imported, Options, Source};
+use hodo_convert::import::{self, ImportError, Imported, Options, Source};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -14,7 +14,10 @@ pub fn run(args: &ImportArgs, dir: &Path) -> Outcome {
     let bar = Bar::new("importing");
     let options = Options { app: args.app.clone() };
     let imported = import::import(&args.files, dir, &options, &|done, of| bar.at(done, of))
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+        .map_err(|error| match error {
+            ImportError::Write(error) => file_error("write a run into", dir, &error),
+            other => Failure::Failed(other.to_string()),
+        })?;
     drop(bar);
     if args.json {
         output::json(&document(&imported))?;

@@ -4,9 +4,10 @@ use crate::args::PackArgs;
 use crate::export::written_words;
 use crate::output::{self, Failure, Outcome};
 use crate::runs::{self, Bar};
+use crate::state;
 use crate::term::number;
 use hodo_convert::parquet::{self, Written};
-use hodo_trace::packed::Fingerprint;
+use hodo_trace::packed::{self, Fingerprint};
 use hodo_trace::{ProcessState, Run};
 use serde_json::json;
 use std::io::{self, Write};
@@ -16,6 +17,19 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &PackArgs, dir: &Path) -> Outcome {
     let run = runs::open(dir, args.run.run.as_deref())?;
     refuse_live(&run)?;
+    let damage = state::damaged(&run);
+    if let Some(words) = damage.as_ref().filter(|_| args.remove_originals) {
+        return Err(Failure::Failed(format!(
+            "{words}: the originals are the evidence and stay; leave out --remove-originals to \
+             pack what can be read"
+        )));
+    }
+    if args.remove_originals && args.out.is_none() && packed::is_packed(&run.folder) {
+        return remove_packed(run, args.json);
+    }
+    if let Some(words) = damage {
+        output::note(&format!("{words}: the tables lack it"));
+    }
     let before = Run::summary(&run.folder).bytes;
     let (id, folder) = (run.info.id.clone(), run.folder.clone());
     let originals = originals(&run);
@@ -37,6 +51,40 @@ pub fn run(args: &PackArgs, dir: &Path) -> Outcome {
     }
     writeln!(io::stdout(), "{}", to.display())?;
     output::note(&told(&written, before, removed, to == folder));
+    Ok(0)
+}
+
+/// Removes what was recorded of a run that was packed in place before.
+fn remove_packed(run: Run, json: bool) -> Outcome {
+    let damage = packed::check(&run.folder);
+    if let Some(place) = damage.places.first() {
+        return Err(Failure::Failed(format!(
+            "{} {}: what was packed is damaged, the originals were kept",
+            place.file.display(),
+            place.why
+        )));
+    }
+    let before = Run::summary(&run.folder).bytes;
+    let originals = originals(&run);
+    if !originals.iter().any(|folder| folder.exists()) {
+        return Err(Failure::Failed(format!(
+            "{} is packed already, and nothing else is there",
+            run.folder.display()
+        )));
+    }
+    remove(&originals)?;
+    let bytes = Run::summary(&run.folder).bytes;
+    if json {
+        output::json(&json!({
+            "schema": "hodo.pack/1", "id": run.info.id, "folder": run.folder.display().to_string(),
+            "files": null, "bytes": bytes, "bytes_before": before, "removed_originals": true,
+        }))?;
+        return Ok(0);
+    }
+    writeln!(io::stdout(), "{}", run.folder.display())?;
+    output::note(
+        "it was packed already; its files match their checksums, the originals were removed",
+    );
     Ok(0)
 }
 

@@ -1,9 +1,9 @@
 //! How a run stands, in the same words in every view.
 
 use crate::term::style::{GOOD, HOT, PLAIN, WARM};
-use crate::term::text;
+use crate::term::{number, text};
 use anstyle::Style;
-use hodo_trace::{Process, ProcessState};
+use hodo_trace::{Process, ProcessState, Run};
 
 /// What every view says when no reading of a process's clocks is left.
 pub const NOT_CALIBRATED: &str = "times not calibrated";
@@ -32,6 +32,18 @@ pub fn of_readings(sampling: bool) -> (Style, String) {
         true => (WARM, "sampling".to_owned()),
         false => (PLAIN, "readings only".to_owned()),
     }
+}
+
+/// How much of a run cannot be read, as the beginning of a sentence; none when all can.
+pub fn damaged(run: &Run) -> Option<String> {
+    let processes = run.processes.iter().map(|process| &process.damage);
+    let all = processes.chain(run.machines.iter().map(|machine| &machine.damage));
+    let (bytes, frames) = all.fold((0, 0), |(b, f), damage| (b + damage.bytes, f + damage.frames));
+    let words = || {
+        let bytes = number::bytes(bytes);
+        format!("{bytes} of the run cannot be read (hodo verify says where)")
+    };
+    (bytes > 0 || frames > 0).then(words)
 }
 
 /// Which processes have no times and why, as a sentence; none when all have.

@@ -47,6 +47,21 @@ impl Account {
         all
     }
 
+    /// Takes records out that were read once and cannot be read any more.
+    pub(crate) fn lose(&mut self, gone: Counts) {
+        let kinds: [fn(&mut Counts) -> &mut u64; 3] =
+            [|c| &mut c.spans, |c| &mut c.marks, |c| &mut c.attrs];
+        for kind in kinds {
+            let mut left = *kind(&mut { gone });
+            for part in [&mut self.stored, &mut self.in_ring] {
+                let taken = left.min(*kind(part));
+                *kind(part) -= taken;
+                left -= taken;
+                self.unexplained += taken;
+            }
+        }
+    }
+
     /// Whether every record the process made was read.
     pub fn is_complete(&self) -> bool {
         self.lost_records() == 0 && self.unexplained == 0

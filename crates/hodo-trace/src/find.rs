@@ -128,7 +128,9 @@ fn summary(folder: &Path) -> RunSummary {
     let info = read::run_info(folder);
     // A packed run whose side file is damaged shows as one that has nothing.
     let side = packed::read::side(folder).ok().flatten();
-    let processes = read::unpacked(read::process_folders(folder), side.as_ref());
+    let recorded = read::process_folders(folder);
+    let recorded_bytes: u64 = recorded.iter().map(|p| bytes(p)).sum();
+    let processes = read::unpacked(recorded, side.as_ref());
     let sizes: Vec<u64> = processes.iter().map(|p| bytes(p)).collect();
     let packed = side.as_ref().map_or(&[][..], Side::processes);
     let packed_bytes: u64 = packed::FOLDERS.iter().map(|name| all_bytes(&folder.join(name))).sum();
@@ -147,7 +149,7 @@ fn summary(folder: &Path) -> RunSummary {
     RunSummary {
         folder: folder.to_owned(),
         info,
-        bytes: sizes.iter().sum::<u64>() + sampled + packed_bytes,
+        bytes: recorded_bytes + sampled + packed_bytes,
         processes: briefs.len(),
         machines: machines.len() + kept,
         sampling: machines.iter().any(|machine| is_sampled(machine)),

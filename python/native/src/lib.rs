@@ -182,6 +182,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::log_no_more, module)?)?;
     module.add_function(wrap_pyfunction!(control::log_to, module)?)?;
     module.add_function(wrap_pyfunction!(read::read_run, module)?)?;
+    module.add_function(wrap_pyfunction!(read::runs_in, module)?)?;
     module.add_function(wrap_pyfunction!(read::tables, module)?)?;
     module.add_function(wrap_pyfunction!(read::views, module)?)?;
     // A private module: what the package offers is its own list.

@@ -37,12 +37,32 @@ pub fn read_run(py: Python<'_>, dir: PathBuf, name: Option<PathBuf>) -> PyResult
     Ok(Reading { run: py.detach(read).map_err(raised)? })
 }
 
+/// The folders of the runs in a folder.
+#[pyfunction]
+pub fn runs_in(folder: PathBuf) -> Vec<PathBuf> {
+    Run::list(&folder).into_iter().map(|run| run.folder).collect()
+}
+
 #[pymethods]
 impl Reading {
     /// The run's folder.
     #[getter]
     fn folder(&self) -> PathBuf {
         self.run.folder.clone()
+    }
+
+    /// The run's id.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.run.info.id
+    }
+
+    /// Bytes of the run that cannot be read; none when all can.
+    #[getter]
+    fn unreadable_bytes(&self) -> Option<u64> {
+        let processes = self.run.processes.iter().map(|process| &process.damage);
+        let all = || processes.clone().chain(self.run.machines.iter().map(|m| &m.damage));
+        all().any(|damage| !damage.is_none()).then(|| all().map(|damage| damage.bytes).sum())
     }
 
     /// The tree of scopes and all else `hodo report --json` prints, as JSON.

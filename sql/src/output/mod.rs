@@ -55,6 +55,14 @@ pub fn sink<'a>(format: Format, out: Box<dyn Write + Send + 'a>) -> Box<dyn Sink
     }
 }
 
-pub(crate) fn failed(error: impl std::fmt::Display) -> SqlError {
+/// What went wrong below a writer; whoever reads a pipe may have seen enough.
+pub(crate) fn failed(error: impl std::error::Error + 'static) -> SqlError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return SqlError::Output(io::Error::new(error.kind(), error.to_string()));
+        }
+        cause = error.source();
+    }
     SqlError::Failed(format!("cannot write the rows: {error}"))
 }

@@ -2,8 +2,9 @@
 
 use super::Source;
 use crate::{Note, SqlError, made};
-use hodo_trace::Run;
 use hodo_trace::packed::{self, Table};
+use hodo_trace::{Place, Run};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use url::Url;
 
@@ -48,11 +49,13 @@ impl Here<'_> {
     }
 
     fn run(&self, folder: &Path) -> Result<Source, SqlError> {
-        let tables = match is_packed(folder) {
-            true => folder.join(packed::TABLES),
-            false => made::tables(folder, self.scratch, self.note)?,
-        };
-        Ok(Source::at(folder_url(&tables)?))
+        if !is_packed(folder) {
+            let made = made::tables(folder, self.scratch, self.note)?;
+            return Ok(Source::at(folder_url(&made)?));
+        }
+        let mut source = Source::at(folder_url(&folder.join(packed::TABLES))?);
+        source.spoilt = spoilt(folder);
+        Ok(source)
     }
 }
 
@@ -64,6 +67,19 @@ fn is_packed(folder: &Path) -> bool {
     let mut recorded = recorded.filter(|entry| entry.path().join("process.json").is_file());
     let is_missing = |name: &str| !spans.join(packed::file_name(name)).is_file();
     tables.is_dir() && !recorded.any(|entry| is_missing(&entry.file_name().to_string_lossy()))
+}
+
+/// Tables whose files are not as long as they were when the run was packed.
+fn spoilt(folder: &Path) -> BTreeMap<&'static str, String> {
+    let table_of = |file: &Path| {
+        let name = file.parent().and_then(Path::file_name)?;
+        Table::ALL.into_iter().map(Table::name).find(|table| name == *table)
+    };
+    let damage = packed::check_lengths(folder);
+    let of = |place: &Place| {
+        Some((table_of(&place.file)?, format!("{} {}", place.file.display(), place.why)))
+    };
+    damage.places.iter().filter_map(of).collect()
 }
 
 fn runs(dir: &Path) -> Vec<PathBuf> {

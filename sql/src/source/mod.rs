@@ -21,11 +21,13 @@ pub struct Source {
     pub tables: Url,
     /// The files of every table, where the place cannot be asked for them again.
     pub files: Option<BTreeMap<String, Vec<Url>>>,
+    /// Tables that lack files, and why.
+    pub spoilt: BTreeMap<&'static str, String>,
 }
 
 impl Source {
     fn at(tables: Url) -> Source {
-        Source { tables, files: None }
+        Source { tables, files: None, spoilt: BTreeMap::new() }
     }
 
     /// What to read for a table.

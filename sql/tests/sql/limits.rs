@@ -34,6 +34,27 @@ fn a_query_that_takes_too_long_is_stopped() {
     nothing_is_left(&scratch);
 }
 
+/// All threads are in one long piece of work, and none has a moment for the clock.
+#[test]
+fn a_query_that_keeps_every_thread_busy_is_stopped() {
+    let dir = folder(&samples::many_names(7));
+    let query = "select count(*) from spans a, spans b, spans c \
+                 where a.self_ns + b.self_ns + c.self_ns = 1";
+    let said = refusal(dir.path(), &[query, "--timeout", "1s", "--threads", "1"], 2);
+    assert!(said.contains("--timeout"), "{said}");
+}
+
+#[test]
+fn a_query_whose_rows_have_no_end_is_stopped() {
+    let (dir, scratch) = (folder(&samples::many_names(7)), Folder::new());
+    let file = scratch.path().join("rows.csv");
+    let query = "select a.id from spans a, spans b, spans c, spans d";
+    let args = [query, "--timeout", "1s", "--format", "csv", "-o", file.to_str().unwrap()];
+    let said = String::from_utf8(in_scratch(dir.path(), &scratch, &args).stderr).unwrap();
+    assert!(said.contains("--timeout"), "{said}");
+    nothing_is_left(&scratch);
+}
+
 #[test]
 fn a_query_that_cannot_do_with_its_memory_is_stopped() {
     let (dir, scratch) = (folder(&samples::training(100)), Folder::new());
@@ -71,7 +92,13 @@ fn what_does_not_fit_the_memory_goes_to_files_and_the_files_go() {
 }
 
 #[test]
-fn ctrl_c_ends_a_query() {
+fn signals_end_a_query() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        ends_a_query(signal);
+    }
+}
+
+fn ends_a_query(signal: i32) {
     let (dir, scratch) = (folder(&samples::training(100)), Folder::new());
     let mut command = hodo_sql(dir.path(), &[ENDLESS]);
     command.env("TMPDIR", scratch.path()).stderr(Stdio::piped());
@@ -82,9 +109,14 @@ fn ctrl_c_ends_a_query() {
     }
     std::thread::sleep(std::time::Duration::from_millis(500));
     // SAFETY: the process is a child of this one that nobody has waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    unsafe { libc::kill(child.id() as i32, signal) };
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(128 + signal),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     nothing_is_left(&scratch);
 }
 

@@ -43,11 +43,12 @@ fn a_web_server_has_runs() {
     let wanted = rows(dir.path(), &[QUERY]);
     assert_eq!(rows(dir.path(), &[&format!("{address}/{ID}"), QUERY]), wanted);
     assert_eq!(rows(dir.path(), &[&format!("{address}/50%25%20of%20%231/"), QUERY]), wanted);
-    // Both at once, and beside a local one.
+    // Both at once are the same run, once; and beside another one.
     let count = "select count(*) as n from spans";
-    assert_eq!(stdout(dir.path(), &[&address, count, "--format", "csv"]), "n\r\n84\r\n");
-    let both = [&*address, ID, count, "--format", "csv"];
-    assert_eq!(stdout(dir.path(), &both), "n\r\n126\r\n");
+    assert_eq!(stdout(dir.path(), &[&address, count, "--format", "csv"]), "n\r\n42\r\n");
+    made::write(dir.path(), "20261115-202000-train-bbbbbb", &[&samples::many_names(7)]);
+    let both = [&*address, "20261115-202000", count, "--format", "csv"];
+    assert_eq!(stdout(dir.path(), &both), "n\r\n1042\r\n");
     let said = refusal(dir.path(), &[&format!("{address}/nothing"), "select 1 as a"], 1);
     assert!(said.contains("cannot list"), "{said}");
 }
@@ -119,7 +120,7 @@ fn a_bucket_has_runs() {
     let run = format!("s3://bucket/team/runs/{ID}");
     assert_eq!(printed(&[&run, QUERY, "--format", "csv"]), local);
     let count = "select count(*) as n from spans";
-    assert_eq!(printed(&["s3://bucket/team/runs/", count, "--format", "csv"]), "n\r\n84\r\n");
+    assert_eq!(printed(&["s3://bucket/team/runs/", count, "--format", "csv"]), "n\r\n42\r\n");
     // A bucket beside a folder.
     made::write(dir.path(), "20261115-202000-train-bbbbbb", &[&samples::many_names(7)]);
     let both = [&*run, "20261115-202000", count, "--format", "csv"];
@@ -152,6 +153,48 @@ fn tables_of_a_newer_hodo_are_refused() {
     let run = packs.path().join(ID);
     let said = refusal(dir.path(), &[run.to_str().unwrap(), "select 1 as a"], 1);
     assert!(said.contains("version 9") && said.contains("newer hodo"), "{said}");
+}
+
+#[test]
+fn a_table_that_is_gone_or_empty_is_told() {
+    for spoil in [|file: &Path| std::fs::remove_file(file), |file: &Path| std::fs::write(file, "")]
+    {
+        let (dir, packs) = packs();
+        let run = packs.path().join(ID);
+        let spans = std::fs::read_dir(run.join("tables/spans")).unwrap().next().unwrap().unwrap();
+        spoil(&spans.path()).unwrap();
+        let run = run.to_str().unwrap();
+        for query in ["select count(*) from spans", "select * from tree"] {
+            let said = refusal(dir.path(), &[run, query], 1);
+            assert!(said.contains("the table spans is damaged"), "{said}");
+        }
+        assert_eq!(rows(dir.path(), &[run, "select count(*) as n from marks"]).len(), 1);
+    }
+}
+
+#[test]
+fn a_footer_that_makes_no_sense_is_told() {
+    let (dir, packs) = packs();
+    let run = packs.path().join(ID);
+    let spans = std::fs::read_dir(run.join("tables/spans")).unwrap().next().unwrap().unwrap();
+    let mut bytes = std::fs::read(spans.path()).unwrap();
+    let length = bytes.len() - 8;
+    bytes[length..length + 4].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());
+    std::fs::write(spans.path(), bytes).unwrap();
+    let said = refusal(dir.path(), &[run.to_str().unwrap(), "select count(*) from spans"], 1);
+    assert!(said.contains("damaged") && !said.contains("backtrace"), "{said}");
+}
+
+#[test]
+fn a_run_that_is_there_twice_is_asked_once() {
+    let (dir, packs) = packs();
+    let count = "select count(*) as n from spans";
+    let (recorded, pack) = (dir.path().join(ID), packs.path().join(ID));
+    let both = [recorded.to_str().unwrap(), pack.to_str().unwrap(), count, "--format", "csv"];
+    let output = hodo_sql(dir.path(), &both).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "n\r\n42\r\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("is there twice"), "{said}");
 }
 
 #[test]

@@ -1,13 +1,19 @@
 //! A comparison for a pull request.
 
+use super::words::Sign;
 use super::{rows, words};
 use hodo_trace::{Diff, Gate};
 
 /// The whole page.
 pub fn page(diff: &Diff, gate: Option<&Gate>, all: bool) -> String {
     let mut out = format!("### hodo: {}\n\n", title(diff, gate));
-    for (bad, words) in gate.map(words::gate).unwrap_or_default() {
-        out += &format!("- {} {}\n", if bad { "❌" } else { "✅" }, escaped(&words));
+    for (sign, words) in gate.map(words::gate).unwrap_or_default() {
+        let sign = match sign {
+            Sign::Good => "✅",
+            Sign::Bad => "❌",
+            Sign::Unclear => "❔",
+        };
+        out += &format!("- {sign} {}\n", escaped(&words));
     }
     for words in words::headlines(diff, gate) {
         out += &format!("- {}\n", escaped(&words));

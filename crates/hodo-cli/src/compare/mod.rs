@@ -45,6 +45,9 @@ pub fn gate(args: &GateArgs, dir: &Path, color: When) -> Outcome {
 fn compared(args: &CompareArgs, dir: &Path) -> Result<Result<Diff, Vec<Obstacle>>, Failure> {
     let base = sides::profiles(dir, &args.base)?;
     let head = sides::profiles(dir, &args.head)?;
+    for id in sides::both(&base, &head) {
+        output::note(&format!("{id} is on both sides: it is compared with itself"));
+    }
     let (scopes, force) = (args.scopes.clone(), args.force);
     let options = DiffOptions { scopes, force, ..DiffOptions::default() };
     Ok(hodo_trace::diff(&base, &head, &options))

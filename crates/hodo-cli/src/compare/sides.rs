@@ -2,6 +2,7 @@
 
 use crate::output::Failure;
 use crate::runs;
+use crate::term::text;
 use hodo_trace::{Run, RunProfile};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,13 @@ pub fn profiles(dir: &Path, text: &str) -> Result<Vec<RunProfile>, Failure> {
         return Err(Failure::Usage(format!("`{text}` names no run")));
     }
     folders.iter().map(|folder| runs::read(folder).map(|run| RunProfile::of(&run))).collect()
+}
+
+/// Runs that both sides have.
+pub fn both(base: &[RunProfile], head: &[RunProfile]) -> Vec<String> {
+    let ids = base.iter().map(|run| run.id.as_str());
+    let twice = ids.filter(|id| head.iter().any(|run| run.id == *id));
+    twice.map(text::safe).collect()
 }
 
 /// A comma may be part of a folder's name.

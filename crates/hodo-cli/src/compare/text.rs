@@ -1,5 +1,6 @@
 //! A comparison for the terminal.
 
+use super::words::Sign;
 use super::{rows, words};
 use crate::report::heading;
 use crate::term::style::{self, DIM, GOOD, HOT, PLAIN, STRONG, WARM};
@@ -30,8 +31,12 @@ fn wrapped(style: Style, sign: &str, words: &str, width: usize) -> String {
 
 fn verdict(diff: &Diff, gate: Option<&Gate>, width: usize) -> String {
     let mut out = style::paint(DIM, &text::fit(&words::runs(diff), width)) + "\n";
-    for (bad, words) in gate.map(words::gate).unwrap_or_default() {
-        let (style, sign) = if bad { (HOT, "✗") } else { (GOOD, "✓") };
+    for (sign, words) in gate.map(words::gate).unwrap_or_default() {
+        let (style, sign) = match sign {
+            Sign::Good => (GOOD, "✓"),
+            Sign::Bad => (HOT, "✗"),
+            Sign::Unclear => (WARM, "?"),
+        };
         out += &wrapped(style, sign, &words, width);
     }
     for words in words::headlines(diff, gate) {

@@ -154,8 +154,19 @@ fn nothing(diff: &Diff) -> String {
     format!("no change in {scopes} can be told from noise{least}")
 }
 
-/// What a gate says, a line each; whether it is bad first.
-pub fn gate(gate: &Gate) -> Vec<(bool, String)> {
+/// What a line of a gate means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// All is well.
+    Good,
+    /// A regression, or nothing to judge by.
+    Bad,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// What a gate says, a line each.
+pub fn gate(gate: &Gate) -> Vec<(Sign, String)> {
     let max = format!("{}%", (gate.max * 1e4).round() / 1e2);
     let slower = |found: &Regression| {
         let at_times = if found.at_times { " at times, in the mean" } else { "" };
@@ -165,15 +176,15 @@ pub fn gate(gate: &Gate) -> Vec<(bool, String)> {
             path(&found.path),
             interval(&found.change)
         );
-        (true, words)
+        (Sign::Bad, words)
     };
-    let mut lines: Vec<(bool, String)> = gate.regressions.iter().map(slower).collect();
+    let mut lines: Vec<(Sign, String)> = gate.regressions.iter().map(slower).collect();
     if gate.judged == 0 {
-        lines
-            .push((true, "not enough data: record more steps, or several runs of each".to_owned()));
+        let words = "not enough data: record more steps, or several runs of each";
+        lines.push((Sign::Bad, words.to_owned()));
     } else if lines.is_empty() {
         let scopes = plural(gate.judged as u64, "scope");
-        lines.push((false, format!("none of {scopes} is slower by more than {max}")));
+        lines.push((Sign::Good, format!("none of {scopes} is slower by more than {max}")));
     }
     let unclear: Vec<String> = gate.unclear.iter().map(|names| path(names)).collect();
     if !unclear.is_empty() {
@@ -181,7 +192,7 @@ pub fn gate(gate: &Gate) -> Vec<(bool, String)> {
             "too noisy to tell whether {} is slower by more than {max}: record more runs, taking turns",
             unclear.join(", ")
         );
-        lines.push((false, words));
+        lines.push((Sign::Unclear, words));
     }
     lines
 }

@@ -58,7 +58,8 @@ fn side(dir: &Path, planted: Planted, drift: &[f64], seconds: u64) {
     for (at, by) in drift.iter().enumerate() {
         let mut made = steps(Planted { machine: planted.machine * by, ..planted });
         made.wall_ns += (2 * at as u64 + seconds) * 1000 * MS;
-        made::write(dir, &format!("run-{at}"), &[&made]);
+        let side = dir.file_name().unwrap().to_str().unwrap();
+        made::write(dir, &format!("{side}-{at}"), &[&made]);
     }
 }
 
@@ -235,7 +236,7 @@ fn runs_are_named_one_by_one_too() {
     let dir = sides(Planted::default(), slow());
     let names = |side: &str| {
         let all: Vec<String> = (0..5)
-            .map(|at| dir.path().join(side).join(format!("run-{at}")).display().to_string())
+            .map(|at| dir.path().join(side).join(format!("{side}-{at}")).display().to_string())
             .collect();
         all.join(",")
     };

@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashSet};
 /// A reason not to compare two sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Obstacle {
-    /// One word: `no_scopes`, `no_such_scope`, `other_machine`, `other_gpu`, `other_ranks`, `other_shape`.
+    /// One word: `no_scopes`, `no_such_scope`, `other_machine`, `other_gpu`, `other_ranks`, `other_shape`,
+    /// `mixed_side`.
     pub code: &'static str,
     /// The reason.
     pub why: String,
@@ -31,6 +32,8 @@ pub(super) fn obstacles(
         return empty;
     }
     let found = [
+        mixed_side(base),
+        mixed_side(head),
         other_machine(base, head),
         other_gpu(base, head),
         other_ranks(base, head),
@@ -84,14 +87,24 @@ fn other_gpu(base: &[&RunProfile], head: &[&RunProfile]) -> Option<Obstacle> {
 }
 
 fn other_ranks(base: &[&RunProfile], head: &[&RunProfile]) -> Option<Obstacle> {
-    let of = |side: &[&RunProfile]| -> BTreeSet<usize> { side.iter().map(|r| r.ranks).collect() };
+    // A run that names no rank is one rank.
+    let of =
+        |side: &[&RunProfile]| -> BTreeSet<usize> { side.iter().map(|r| r.ranks.max(1)).collect() };
     let (a, b) = (of(base), of(head));
     let text = |set: &BTreeSet<usize>| {
-        let all: Vec<String> = set.iter().map(|ranks| ranks.max(&1).to_string()).collect();
+        let all: Vec<String> = set.iter().map(usize::to_string).collect();
         all.join(" or ")
     };
     let why = || format!("they ran on different numbers of ranks: {} and {}", text(&a), text(&b));
     (a != b).then(why).and_then(|why| obstacle("other_ranks", why))
+}
+
+/// Runs of one side are averaged: they must be of one program.
+fn mixed_side(side: &[&RunProfile]) -> Option<Obstacle> {
+    let (&first, rest) = side.split_first()?;
+    let other = rest.iter().find(|run| other_shape(&[first], &[run]).is_some())?;
+    let why = format!("{} and {} are on one side and have different scopes", first.id, other.id);
+    obstacle("mixed_side", why)
 }
 
 fn other_shape(base: &[&RunProfile], head: &[&RunProfile]) -> Option<Obstacle> {

@@ -99,13 +99,16 @@ pub fn text(raw: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// Microseconds in decimal as nanoseconds; a float would round what a file has to the nanosecond.
+/// No clock is past this: the year 2096, if it counts from 1970.
+const LATEST_NS: i64 = 4_000_000_000_000_000_000;
+
+/// Microseconds in decimal as nanoseconds, where that is a possible time; a float would round what a
+/// file has to the nanosecond.
 pub fn ns(raw: &RawValue) -> Option<i64> {
     let text = text(raw);
-    exact_ns(&text).or_else(|| {
-        let us: f64 = text.parse().ok()?;
-        us.is_finite().then(|| (us * 1000.0).round() as i64)
-    })
+    let rounded = || Some((text.parse::<f64>().ok()? * 1000.0).round()).filter(|ns| !ns.is_nan());
+    let ns = exact_ns(&text).or_else(|| rounded().map(|ns| ns as i64))?;
+    (-LATEST_NS..LATEST_NS).contains(&ns).then_some(ns)
 }
 
 fn exact_ns(text: &str) -> Option<i64> {
@@ -125,6 +128,15 @@ fn exact_ns(text: &str) -> Option<i64> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
     use super::*;
+
+    #[test]
+    fn times_that_no_clock_has_are_none() {
+        let of = |text: &str| ns(&RawValue::from_string(text.to_owned()).unwrap());
+        assert_eq!(of("1e3"), Some(1_000_000));
+        for text in ["1e30", "-1e30", "5000000000000000.0", "9223372036854775807"] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn times_are_exact_to_the_nanosecond() {

@@ -145,10 +145,14 @@ impl<'a> File<'a> {
             return Ok(());
         }
         let Some(start_ns) = event.ts.and_then(ns) else {
-            self.builder.notes.count("events without a time, left out");
+            self.builder.notes.count("events without a possible time, left out");
             return Ok(());
         };
-        let end_ns = start_ns.saturating_add(event.dur.and_then(ns).unwrap_or(0).max(0));
+        let length_ns = event.dur.and_then(ns).unwrap_or(0);
+        if length_ns < 0 {
+            self.builder.notes.count("events that end before they begin, taken to have no length");
+        }
+        let end_ns = start_ns.saturating_add(length_ns.max(0));
         self.first_ns = Some(self.first_ns.map_or(start_ns, |first| first.min(start_ns)));
         self.last_ns = self.last_ns.max(end_ns);
         match &*phase {

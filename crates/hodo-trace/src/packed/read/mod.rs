@@ -13,8 +13,9 @@ use super::side::{Side, SideProcess};
 use super::{HIDDEN, SCHEMA, SIDE_FILE, TABLES, file_name};
 use crate::read::Meter;
 use crate::{Damage, Gpu, Process, ProcessInfo, TraceError};
-pub use check::check;
+pub use check::{check, check_lengths};
 use file::{TableFile, Unreadable};
+use hodo_format::arena::Counts;
 pub(crate) use machines::machines;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,9 @@ pub(crate) fn side(folder: &Path) -> Result<Option<Side>, TraceError> {
     let path = folder.join(HIDDEN).join(SIDE_FILE);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_told_packed(folder) => {
+            return Err(TraceError::Pack { path, why: "it is missing".to_owned() });
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TraceError::Io { path, source }),
     };
@@ -38,6 +42,15 @@ pub(crate) fn side(folder: &Path) -> Result<Option<Side>, TraceError> {
         return Err(TraceError::NewerPack { path, schema: version.schema });
     }
     serde_json::from_slice(&bytes).map_err(damaged).map(Some)
+}
+
+/// Whether `run.json` says that the run is packed, and nothing else of it is there.
+fn is_told_packed(folder: &Path) -> bool {
+    let told = std::fs::read(folder.join("run.json")).ok();
+    let told = told.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    let is_packed = told.is_some_and(|run| !run["packed"].is_null());
+    let inside = || std::fs::read_dir(folder).into_iter().flatten().flatten();
+    is_packed && !inside().any(|entry| entry.path().join("process.json").is_file())
 }
 
 /// The files of a packed run, for a meter.
@@ -66,12 +79,15 @@ pub(crate) fn process(
     let (clock, mut names) = (side.clock(), side.names());
     let threads = side.threads();
     let spans = reading.spans(&clock, &mut names)?;
+    let mut lost = Counts { spans: std::mem::take(&mut reading.lost), ..Counts::default() };
     let (marks, mark_attrs) = reading.marks(&clock)?;
+    lost.marks = std::mem::take(&mut reading.lost);
     let attrs = reading.attrs()?;
+    lost.attrs = std::mem::take(&mut reading.lost);
     let work = reading.work()?;
-    let Reading { damage, lost, .. } = reading;
+    let damage = reading.damage;
     let mut account = side.account.again();
-    account.unexplained += lost;
+    account.lose(lost);
     let gpu = &side.gpu;
     Ok(Process {
         folder: folder.join(&side.folder),
