@@ -47,8 +47,25 @@ pub fn report_within(loaded: &Loaded, bytes: usize) -> Value {
         report["kernels"] = kernels.clone();
         report["nodes_left_out"] = json!(order.len() - nodes.len());
         if nodes.len() <= 1 || report.to_string().len() <= bytes {
+            without_place(&mut report, &loaded.run.folder.display().to_string(), &loaded.id);
             return report;
         }
         least_ns = (2 * least_ns).max(tree.scopes_ns() / 100_000).max(1);
+    }
+}
+
+/// Files are named from the run on: where it was is nobody else's business.
+fn without_place(value: &mut Value, folder: &str, id: &str) {
+    match value {
+        Value::String(text) => {
+            if let Some(inside) = text.strip_prefix(folder) {
+                *text = format!("{id}{inside}");
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| without_place(item, folder, id)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| without_place(field, folder, id));
+        }
+        _ => {}
     }
 }
