@@ -10,6 +10,7 @@ Examples:
   hodo demo                              record a small training loop and show it
   hodo run -- python train.py            record a program as it is
   hodo report                            where the time of the newest run went
+  hodo view                              the same as a page, live while a program runs
   hodo report --where variant=beam       only scopes with that attribute
   hodo diff base head                    what got slower, and whether that is noise
   hodo export --to perfetto -o run.pftrace
@@ -22,6 +23,7 @@ Examples:
   hodo run --name sweep --gpu off -- ./train --lr 0.1
   hodo run --hooks -- python train.py                  and the epochs, steps and passes of its framework
   hodo run --monitor -- python train.py                and the machine, every second
+  hodo run --open -- python train.py                   and look at it meanwhile, in the browser
   hodo run -- torchrun --nproc-per-node 8 train.py     all ranks in one run";
 
 const REPORT_EXAMPLES: &str = "\
@@ -33,6 +35,13 @@ Examples:
   hodo report --kernels                  every GPU kernel by name, and the scopes that launched it
   hodo report --price 0.30 --currency EUR    what the GPU's energy cost, by scope
   hodo report --json";
+
+const VIEW_EXAMPLES: &str = "\
+Examples:
+  hodo view                              the runs of this folder, in the browser
+  hodo view 20261115-2015                one run, live while it is recorded
+  hodo view archive/run                  a run by its folder
+  hodo view --no-open                    only print the address";
 
 const MACHINE_EXAMPLES: &str = "\
 Examples:
@@ -68,6 +77,11 @@ Examples:
   hodo export --to csv --table marks > marks.csv
   hodo export --to parquet tables              a folder of Parquet tables: docs/parquet.md
   hodo export --to otlp -o run.otlp            or --endpoint http://localhost:4318";
+
+const SHARE_EXAMPLES: &str = "\
+Examples:
+  hodo share                                   the newest run as one file
+  hodo share 20261115-2015 -o slow.html";
 
 const PACK_EXAMPLES: &str = "\
 Examples:
@@ -166,6 +180,9 @@ pub enum Verb {
     /// Show where the time of a run went: the tree of scopes, the largest ones, marks and losses.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Open the page of a run or a folder of runs in the browser: overview, timeline, flame, tables, marks, live while a program runs. Served on this machine only, until Ctrl-C.
+    #[command(after_help = VIEW_EXAMPLES)]
+    View(ViewArgs),
     /// Compare two programs by their runs: which scopes and kernels changed, how sure that is, what explains it. Ends with 4 when they are not comparable.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
@@ -190,6 +207,9 @@ pub enum Verb {
     /// Write a run in another tool's format.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Write a run as one HTML file below 2 MB that opens anywhere, offline: overview, flame graph, tables, marks, and the timeline as finely as fits.
+    #[command(after_help = SHARE_EXAMPLES)]
+    Share(ShareArgs),
     /// Fold a run that has ended into compact Parquet tables; every verb reads it as before, and so do pandas, polars, DuckDB and Spark.
     #[command(after_help = PACK_EXAMPLES)]
     Pack(PackArgs),
@@ -228,6 +248,10 @@ pub struct RunArgs {
     /// Give a Python program the scopes of its frameworks, with no change to it: epochs, steps, data_wait, forward, backward, optimizer. All frameworks, or as --hooks=torch,lightning says; layers=2 among them gives layers scopes of their own, memory the bytes of torch's allocator.
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub hooks: Option<String>,
+
+    /// Show the run in the browser while the program runs; the page stays until Ctrl-C, and then the program's exit code is returned.
+    #[arg(long)]
+    pub open: bool,
 
     /// Say nothing of your own; the program is as loud as it is.
     #[arg(short, long)]
@@ -272,6 +296,22 @@ pub struct RunArg {
     /// Run folder, or the beginning of a run's id; the newest run if left out.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
+}
+
+/// `hodo view`.
+#[derive(Args, Debug)]
+pub struct ViewArgs {
+    /// Run folder, the beginning of a run's id, or a folder of runs; all runs of --dir if left out.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Port to listen on, on 127.0.0.1; any that is free if left out.
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+
+    /// Print the address and open no browser.
+    #[arg(long)]
+    pub no_open: bool,
 }
 
 /// `hodo report`.
@@ -556,6 +596,17 @@ pub struct MonitorArgs {
     /// Say nothing but what goes wrong.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// `hodo share`.
+#[derive(Args, Debug)]
+pub struct ShareArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+
+    /// File to write; RUN.html in this folder if left out.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `hodo export`.

@@ -18,11 +18,13 @@ mod pack;
 mod report;
 mod run;
 mod runs;
+mod share;
 mod sql;
 mod state;
 mod term;
 mod top;
 mod verify;
+mod view;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, Parser};
@@ -38,6 +40,7 @@ fn run(cli: &Cli) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
+        Verb::View(args) => view::run(args, &cli.dir),
         Verb::Diff(args) => compare::diff(args, &cli.dir, cli.color),
         Verb::Gate(args) => compare::gate(args, &cli.dir, cli.color),
         Verb::Machine(args) => machine::run(args, &cli.dir, cli.color),
@@ -46,6 +49,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Monitor(args) => monitor::run(args, &cli.dir),
         Verb::Sql(_) => sql::run(),
         Verb::Export(args) => export::run(args, &cli.dir),
+        Verb::Share(args) => share::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),

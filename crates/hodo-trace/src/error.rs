@@ -74,6 +74,12 @@ pub enum TraceError {
         /// What was given.
         text: String,
     },
+    /// A filter with two names, of which a scope has one.
+    #[error("`{text}` has two names; write one, with * for what may stand between: data*load")]
+    TwoNames {
+        /// What was given.
+        text: String,
+    },
     /// What cannot be understood as the last of something.
     #[error(
         "`{text}` is neither a number of scopes nor a time with its unit; write 100, 500ms or 10s"

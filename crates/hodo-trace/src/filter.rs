@@ -17,6 +17,8 @@ pub struct Filter {
     pub thread: Option<String>,
     /// This scope, by its process's half of the id and its own, and everything under it.
     pub scope: Option<(u64, SpanId)>,
+    /// Scopes that were open between these moments, nanoseconds since 1970.
+    pub open_in: Option<[i64; 2]>,
     /// The last of the scopes that all else keeps.
     pub last: Option<Last>,
 }
@@ -112,6 +114,47 @@ const OPERATORS: [(&str, Comparison); 6] = [
     (">", Comparison::Greater),
     ("<", Comparison::Less),
 ];
+
+/// A filter written in one line: terms with spaces between, each of which has to hold. `rank=0`,
+/// `pid=12` and `thread=loader` choose processes and threads, `key=value` and the other conditions
+/// are on attributes, a word alone is a [`NamePattern`]. A value with spaces stands in quotes:
+/// `variant="beam search"`.
+impl FromStr for Filter {
+    type Err = TraceError;
+
+    fn from_str(text: &str) -> Result<Filter, TraceError> {
+        let mut filter = Filter::default();
+        for term in terms(text) {
+            let number = |text: &str| text.parse().ok();
+            match term.split_once('=') {
+                Some(("rank", rank)) if number(rank).is_some() => filter.rank = number(rank),
+                Some(("pid", pid)) if number(pid).is_some() => filter.pid = number(pid),
+                Some(("thread", thread)) => filter.thread = Some(thread.to_owned()),
+                _ if term.contains(['=', '!', '<', '>']) => filter.conditions.push(term.parse()?),
+                _ if filter.name.is_some() => {
+                    return Err(TraceError::TwoNames { text: text.to_owned() });
+                }
+                _ => filter.name = Some(NamePattern::new(&term)),
+            }
+        }
+        Ok(filter)
+    }
+}
+
+/// The terms of a filter, without their quotes.
+fn terms(text: &str) -> Vec<String> {
+    let (mut terms, mut term, mut is_quoted) = (Vec::new(), String::new(), false);
+    for letter in text.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            space if space.is_whitespace() && !is_quoted => terms.push(std::mem::take(&mut term)),
+            other => term.push(other),
+        }
+    }
+    terms.push(term);
+    terms.retain(|term| !term.is_empty());
+    terms
+}
 
 impl FromStr for Condition {
     type Err = TraceError;

@@ -58,6 +58,11 @@ impl Run {
         }
     }
 
+    /// Whether `folder` is a run's.
+    pub fn is_at(folder: &Path) -> bool {
+        is_run(folder)
+    }
+
     /// What is known of one run without reading its records; nothing of a folder that is none.
     pub fn summary(folder: &Path) -> RunSummary {
         summary(folder)

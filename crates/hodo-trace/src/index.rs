@@ -93,6 +93,11 @@ impl Index {
         place.map_or(NO_ROW, |(place, _)| rows.get(place as Row) as Row)
     }
 
+    /// Numbers of the threads that have rows, in order.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = u32> {
+        self.threads.iter().map(|of| of.thread)
+    }
+
     /// The rows of a thread in the order its scopes were opened.
     pub(crate) fn rows(&self, thread: u32) -> impl Iterator<Item = Row> {
         let of = position(&self.threads, thread).map(|at| &self.threads[at].rows);

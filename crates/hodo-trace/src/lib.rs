@@ -36,6 +36,7 @@ mod read;
 mod select;
 mod spans;
 mod table;
+pub mod timeline;
 mod tree;
 mod values;
 mod verdict;

@@ -53,6 +53,11 @@ pub(crate) fn select(run: &Run, links: &Links, filter: &Filter) -> Vec<Selection
             kept.and(on_thread(process, thread));
         }
     }
+    if let Some(range) = filter.open_in {
+        for (kept, process) in kept.iter_mut().zip(&run.processes) {
+            kept.and(open_in(process, range));
+        }
+    }
     if let Some(last) = filter.last {
         last.narrow(run, &mut kept);
     }
@@ -106,6 +111,15 @@ fn fitting(process: &Process, condition: &Condition) -> Vec<bool> {
         }
     }
     rows
+}
+
+/// Scopes without times were open nobody knows when.
+fn open_in(process: &Process, [from_ns, to_ns]: [i64; 2]) -> Vec<bool> {
+    let is_open = |row| {
+        let span = process.span(row);
+        process.is_timed() && span.start_ns() < to_ns && span.end_ns() > from_ns
+    };
+    process.spans.rows().map(is_open).collect()
 }
 
 fn on_thread(process: &Process, wanted: &str) -> Vec<bool> {

@@ -102,8 +102,15 @@ mod tests {
 
     fn args(gpu: Gpu, name: Option<&str>) -> RunArgs {
         let command = vec!["python".into(), "src/train.py".into()];
-        let name = name.map(str::to_owned);
-        RunArgs { gpu, name, monitor: None, hooks: None, quiet: false, command }
+        RunArgs {
+            gpu,
+            name: name.map(str::to_owned),
+            monitor: None,
+            hooks: None,
+            open: false,
+            quiet: false,
+            command,
+        }
     }
 
     fn launch(args: &RunArgs, set: &[(&str, &str)]) -> Launch {

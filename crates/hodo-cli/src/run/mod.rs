@@ -3,6 +3,7 @@
 mod child;
 mod environment;
 pub mod library;
+mod page;
 mod told;
 
 use crate::args::RunArgs;
@@ -39,11 +40,13 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     let interval = args.monitor.as_deref().map(monitor::interval).transpose()?;
     let mut command = Command::new(program);
     command.args(arguments).envs(launch.variables.iter().map(|(name, value)| (name, value)));
+    let mut page = args.open.then(|| page::Page::new(&launch.run)).transpose()?;
     let began = SystemTime::now();
     let mut sampling = None;
     // The thread it starts blocks all signals, so those for the program still come to this one.
     let ended = child::run(&mut command, |pid| {
         sampling = interval.map(|interval| beside(&launch.run, interval, pid));
+        page.iter_mut().for_each(page::Page::start);
     });
     if let Some(sampling) = &sampling {
         sampling.stop();
@@ -59,6 +62,9 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     if !args.quiet && !launch.is_inner {
         output::note(&told::line(&launch.run));
         sampling.iter().filter_map(|s| told::trouble(&s.status())).for_each(|w| output::note(&w));
+    }
+    if let Some(page) = page {
+        page.finish(matches!(ended, Ended::Code(_)));
     }
     Ok(match ended {
         Ended::Code(code) => code,

@@ -5,12 +5,14 @@ use crate::made;
 use crate::program::{ID, hodo, stdout};
 use crate::readings;
 use crate::samples;
+use crate::view::Viewed;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 17] = [
     "run",
     "report",
+    "view",
     "diff",
     "gate",
     "machine",
@@ -19,6 +21,7 @@ const VERBS: [&str; 15] = [
     "monitor",
     "sql",
     "export",
+    "share",
     "import",
     "verify",
     "doctor",
@@ -33,19 +36,34 @@ fn examples(help: &str) -> Vec<String> {
     lines.map(command).filter(|c| c.starts_with("hodo ")).collect()
 }
 
+/// Whether it goes on until Ctrl-C.
+fn is_served(example: &str) -> bool {
+    example.starts_with("hodo view") || example.contains("--open")
+}
+
 fn run_example(example: &str, folder: &Path) {
     let program = Path::new(env!("CARGO_BIN_EXE_hodo")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{}:{path}", folder.display(), program.display());
     let mut shell = std::process::Command::new("sh");
-    let output = shell
-        .args(["-c", example])
+    shell
+        .args([
+            "-c",
+            &if is_served(example) { format!("exec {example}") } else { example.to_owned() },
+        ])
         .current_dir(folder)
         .env("PATH", path)
         .env("HODO_LIBRARY", env!("CARGO_BIN_EXE_hodo"))
-        .env_remove("HODO_DIR")
-        .output()
-        .unwrap();
+        .env_remove("HODO_DIR");
+    if is_served(example) {
+        ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
+            .iter()
+            .for_each(|name| _ = shell.env_remove(name));
+        let ended = Viewed::start(&mut shell).interrupt();
+        assert!(ended.success(), "`{example}`: {ended}");
+        return;
+    }
+    let output = shell.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{example}`: {errors}");
 }
@@ -101,8 +119,9 @@ fn every_example_runs() {
         let steps = compare::steps(compare::Planted::default());
         made::write(&dir.path().join(side), ID, &[&steps]);
     }
+    made::write(&dir.path().join("archive"), "run", &[&samples::training(100)]);
     let mut all = examples(&stdout(dir.path(), &["--help"]));
-    assert_eq!(all.len(), 8);
+    assert_eq!(all.len(), 9);
     for verb in VERBS {
         let found = examples(&stdout(dir.path(), &[verb, "--help"]));
         assert!(!found.is_empty(), "{verb}");

@@ -28,4 +28,5 @@ mod terminal;
 mod tmux;
 mod top;
 mod verdict;
+mod view;
 mod whole;

@@ -119,7 +119,7 @@ impl Spans {
     #[inline]
     fn with_failed(&self, row: Row, flags: u64) -> u16 {
         let failed = self.failed.get(row as usize / 64).map_or(0, |bits| bits >> (row % 64) & 1);
-        flags as u16 | flag::FAILED * failed as u16
+        flags as u16 | (flag::FAILED * failed as u16)
     }
 
     /// String id of the name.
@@ -204,6 +204,11 @@ impl Spans {
     /// The row of a scope, if it was read.
     pub fn row_of(&self, id: SpanId) -> Option<Row> {
         Some(self.index_of.row(id)).filter(|&row| row != NO_ROW)
+    }
+
+    /// Numbers of the threads that opened them, in order.
+    pub fn threads(&self) -> impl Iterator<Item = u32> {
+        self.index_of.threads()
     }
 
     /// The scopes of a thread in the order it opened them. Of scopes with one id, which only damage

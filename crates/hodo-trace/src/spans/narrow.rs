@@ -111,7 +111,7 @@ impl Block {
         // What a word has beyond its values is overwritten by the next one.
         for (at, values) in values.chunks(together).enumerate() {
             let word = match *values {
-                [first, second] => first - least | (second - least) << width,
+                [first, second] => (first - least) | ((second - least) << width),
                 [last] => last - least,
                 _ => 0,
             };

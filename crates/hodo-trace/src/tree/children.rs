@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-type Interval = (u64, u64);
+pub(crate) type Interval = (u64, u64);
 
 /// When a scope was open, and how long of that in no child of its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,17 @@ pub(crate) fn own_times(
     run: &Run,
     links: &Links,
     at: usize,
+    visit: impl FnMut(Row, Times, &mut SpanScan<'_>),
+) {
+    own_times_within(run, links, at, WHOLE, visit);
+}
+
+/// The same of the part of every scope that lies in `window`; of one outside it nothing does.
+pub(crate) fn own_times_within(
+    run: &Run,
+    links: &Links,
+    at: usize,
+    window: Interval,
     mut visit: impl FnMut(Row, Times, &mut SpanScan<'_>),
 ) {
     let spans = &run.processes[at].spans;
@@ -35,19 +46,41 @@ pub(crate) fn own_times(
     let mut unordered = Unordered::new(run, links, at);
     let mut around = Around::new();
     for row in spans.rows() {
-        let (start, end) = scan.times(row);
+        let (start, end) = cut(scan.times(row), window);
         let inside = around.reach(row).map_or(0, |covered| covered.ticks);
         if !unordered.contains(row) {
             visit(row, Times { start, end, own: end - start - inside }, &mut scan);
         }
         if let Some(parent) = scan.parent_row(row).filter(|&up| !unordered.contains(up)) {
-            let whole = || (spans.start(parent), spans.end(parent));
+            let whole = || cut((spans.start(parent), spans.end(parent)), window);
             if !around.of(parent, whole).add((start, end)) {
                 unordered.insert(parent);
             }
         }
     }
-    unordered.visit(spans, visit);
+    unordered.visit(spans, window, visit);
+}
+
+/// How many ticks of one scope none of its children covers.
+pub(crate) fn own_time_of(run: &Run, links: &Links, at: usize, row: Row) -> u64 {
+    let spans = &run.processes[at].spans;
+    let mut scan = spans.scan();
+    let mut union = elsewhere(run, links, at).remove(&row).unwrap_or_default();
+    for child in spans.rows() {
+        if scan.parent_row(child) == Some(row) {
+            union.add(scan.times(child));
+        }
+    }
+    own_time((spans.start(row), spans.end(row)), union.parts)
+}
+
+/// All time.
+const WHOLE: Interval = (0, u64::MAX);
+
+/// The part of an interval in `window`: empty, at its edge, where there is none.
+#[inline]
+fn cut((start, end): Interval, window: Interval) -> Interval {
+    (start.clamp(window.0, window.1), end.clamp(window.0, window.1))
 }
 
 /// Scopes that are yet to come and have children among those that came.
@@ -170,7 +203,12 @@ impl Unordered {
     }
 
     /// Goes through all rows again for their children.
-    fn visit(mut self, spans: &Spans, mut visit: impl FnMut(Row, Times, &mut SpanScan<'_>)) {
+    fn visit(
+        mut self,
+        spans: &Spans,
+        window: Interval,
+        mut visit: impl FnMut(Row, Times, &mut SpanScan<'_>),
+    ) {
         if self.scopes.is_empty() {
             return;
         }
@@ -178,13 +216,13 @@ impl Unordered {
         for row in spans.rows() {
             let parent = scan.parent_row(row).filter(|&up| self.contains(up));
             if let Some(union) = parent.and_then(|up| self.scopes.get_mut(&up)) {
-                union.add(scan.times(row));
+                union.add(cut(scan.times(row), window));
             }
         }
         let mut scopes: Vec<(Row, Union)> = self.scopes.into_iter().collect();
         scopes.sort_unstable_by_key(|scope| scope.0);
         for (row, union) in scopes {
-            let (start, end) = scan.times(row);
+            let (start, end) = cut(scan.times(row), window);
             visit(row, Times { start, end, own: own_time((start, end), union.parts) }, &mut scan);
         }
     }

@@ -153,7 +153,7 @@ pub(super) fn overhead(sum: &Sum) -> MarkSeries {
 const TAG_KEY: &str = "tag";
 
 /// The tags of every node.
-pub(super) fn tags(run: &Run, paths: &Paths, kept: &[Selection]) -> BTreeMap<NodeId, Tag> {
+pub(crate) fn tags(run: &Run, paths: &Paths, kept: &[Selection]) -> BTreeMap<NodeId, Tag> {
     let mut found: BTreeMap<NodeId, BTreeSet<String>> = BTreeMap::new();
     for (at, process) in run.processes.iter().enumerate() {
         let tags = process.attrs.all().iter();

@@ -32,6 +32,7 @@ pub use kernels::{
     BackwardRow, KernelRow, KernelScope, KernelShape, KernelTable, backward_by_forward, kernels,
     kernels_in_full,
 };
+pub(crate) use marks::tags;
 pub use samples::{
     SampleTable, SampledInstruction, SampledKernel, SampledScope, StallSum, samples,
 };

@@ -1,0 +1,152 @@
+//! The runs of the folder.
+
+use super::ask;
+use crate::error::ApiError;
+use crate::state::Shared;
+use crate::store::{Glimpse, Loaded, Store};
+use axum::Json;
+use axum::extract::{Query, State};
+use hodo_trace::timeline::{MarkAxis, Points, Stable};
+use hodo_trace::{
+    Condition, Filter, GpuState, Names, ReadOptions, Run, RunSummary, Value as Attribute,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Points of a sparkline.
+const MOST_POINTS: usize = 64;
+/// A run that takes more on disk is not read for a list.
+const QUICK_BYTES: u64 = 16 << 20;
+/// So long runs are read for one list; the next one goes on.
+const READING_TIME: Duration = Duration::from_millis(400);
+
+/// Which runs.
+#[derive(Deserialize)]
+pub struct Wanted {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    filter: String,
+}
+
+/// `GET /api/about`.
+pub async fn about(State(shared): State<Shared>) -> Json<Value> {
+    Json(document_of(Some(&shared.store)))
+}
+
+/// About a server, or about a file that has none.
+pub fn document_of(store: Option<&Store>) -> Value {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "sql": store.is_some() && super::sql::is_there(),
+        "dir": store.map(|store| store.dir().display().to_string()),
+    })
+}
+
+/// The list of one run alone, which says nothing of where it is.
+pub fn only_run(loaded: &Loaded) -> Value {
+    let summary = Run::summary(&loaded.run.folder);
+    let mut row = described(&loaded.id, &summary, glimpse(&loaded.run));
+    row["path"] = Value::Null;
+    json!({"dir": null, "runs": [row]})
+}
+
+/// `GET /api/runs`.
+pub async fn list(
+    State(shared): State<Shared>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Json<Value>, ApiError> {
+    let store = shared.store.clone();
+    let filter: Filter = wanted.filter.parse()?;
+    ask::apart(move || Ok(Json(document(&store, &wanted.q, &filter)))).await
+}
+
+fn document(store: &Store, words: &str, filter: &Filter) -> Value {
+    let until = Instant::now() + READING_TIME;
+    let words = words.to_lowercase();
+    let has_words = |row: &Value| {
+        let text = row.to_string().to_lowercase();
+        words.split_whitespace().all(|word| text.contains(word))
+    };
+    let rows = Run::list(store.dir()).into_iter().map(|run| row(store, &run, until));
+    let rows: Vec<Value> = rows.filter(|row| has_words(row) && fits(row, filter)).collect();
+    json!({"dir": store.dir().display().to_string(), "runs": rows})
+}
+
+/// Conditions on a run are on what its row has: `app=train`, `rank=0`, `kernels>1000`, `host=gpu1`.
+fn fits(row: &Value, filter: &Filter) -> bool {
+    let value = |key: &str| match &row[key] {
+        Value::Null => &row["attributes"][key],
+        found => found,
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let names = Names::default();
+    let holds = |condition: &Condition| match value(&condition.key) {
+        Value::Null => false,
+        Value::Number(number) => {
+            condition.matches(&Attribute::F64(number.as_f64().unwrap_or(f64::NAN)), &names)
+        }
+        other => {
+            let (text, cut) = (text(other).into(), false);
+            condition.matches(&Attribute::Text { text, cut }, &names)
+        }
+    };
+    let named = filter.name.as_ref().is_none_or(|name| name.matches(&text(&row["app"])));
+    let ranked = filter.rank.is_none_or(|rank| row["rank"] == rank);
+    named && ranked && filter.conditions.iter().all(holds)
+}
+
+fn row(store: &Store, run: &RunSummary, until: Instant) -> Value {
+    let id = run.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let inside = store.glimpse(&id, run.bytes, || inside(store, &id, run, until));
+    described(&id, run, inside.unwrap_or_default())
+}
+
+fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -> Value {
+    json!({
+        "id": id, "app": run.info.app, "path": run.folder.display().to_string(),
+        "state": run.state, "start_unix_ns": run.start_ns, "duration_ns": run.wall_ns,
+        "processes": run.processes, "scopes": run.spans, "kernels": run.gpu_work,
+        "gpu": gpus, "rank": run.info.rank, "world_size": run.info.world_size,
+        "attributes": {
+            "host": run.info.host, "command": run.info.argv.join(" "), "cwd": run.info.cwd,
+            "git_revision": run.info.git_revision, "imported": run.info.imported,
+        },
+        "lost": run.lost, "open": run.open, "bytes": run.bytes,
+        "untimed_processes": run.uncalibrated, "main_mark": main_mark,
+    })
+}
+
+/// What only reading a run tells; not of a large one, and not when many were just read.
+fn inside(store: &Store, id: &str, run: &RunSummary, until: Instant) -> Option<Glimpse> {
+    if let Some(loaded) = store.peek(id) {
+        return Some(glimpse(&loaded.run));
+    }
+    let is_quick = run.bytes <= QUICK_BYTES && Instant::now() < until;
+    let read = is_quick.then(|| Run::open(&run.folder, &ReadOptions::default()));
+    read?.ok().map(|run| glimpse(&run))
+}
+
+fn glimpse(run: &Run) -> Glimpse {
+    let timeline = run.timeline(&mut Stable::default());
+    // The one that was made most often, unless one is a loss.
+    let marks = timeline.marks(run);
+    let numbers = |mark: &&Value| mark["numbers"].as_u64() > Some(1);
+    let rank = |mark: &&Value| {
+        let is_loss = mark["name"].as_str().is_some_and(|name| name.contains("loss"));
+        (is_loss, mark["kind"] == "series", mark["numbers"].as_u64())
+    };
+    let main = marks.iter().filter(numbers).max_by_key(rank);
+    let main_mark = main.and_then(|mark| mark["name"].as_str()).and_then(|name| {
+        let points = timeline.mark(run, &Filter::default(), name, MarkAxis::Time)?;
+        Some(json!({"name": name, "values": Points::new(&points, MOST_POINTS).mean}))
+    });
+    Glimpse { gpus: Some(gpus(run)), main_mark }
+}
+
+fn gpus(run: &Run) -> BTreeSet<String> {
+    let states = run.processes.iter().filter_map(|process| process.gpu.state.as_ref());
+    states.flat_map(GpuState::devices).map(|device| device.name).collect()
+}

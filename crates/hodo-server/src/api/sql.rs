@@ -1,0 +1,159 @@
+//! Questions in SQL, answered by the program `hodo-sql`.
+
+use crate::error::ApiError;
+use crate::state::Shared;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+const PROGRAM: &str = "hodo-sql";
+const VARIABLE: &str = "HODO_SQL";
+/// The longest a statement may take, and the program as a whole.
+const STATEMENT_TIME: &str = "30s";
+const WHOLE_TIME: Duration = Duration::from_secs(60);
+const MEMORY: &str = "1g";
+/// Rows of one answer.
+const MOST_ROWS: usize = 5000;
+/// What the program may write; more is no answer for a page.
+const MOST_BYTES: u64 = 64 << 20;
+/// Runs that one question may be about.
+const MOST_RUNS: usize = 64;
+
+/// A question.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    query: String,
+    #[serde(default)]
+    runs: Vec<String>,
+}
+
+/// `POST /api/sql`.
+pub async fn ask(
+    State(shared): State<Shared>,
+    Json(Question { query, runs }): Json<Question>,
+) -> Result<Json<Value>, ApiError> {
+    let program = program().ok_or_else(|| ApiError::new(StatusCode::NOT_IMPLEMENTED, advice()))?;
+    if query.trim().is_empty() {
+        return Err(ApiError::bad("the query is empty; try: select * from tree"));
+    }
+    if runs.len() > MOST_RUNS {
+        return Err(ApiError::bad(format!(
+            "{} runs are too many; ask {MOST_RUNS} at most",
+            runs.len()
+        )));
+    }
+    let mut command = Command::new(program);
+    command.args(["--json", "--timeout", STATEMENT_TIME, "--memory", MEMORY]);
+    command.arg("--dir").arg(shared.store.dir());
+    for run in &runs {
+        command.arg(shared.store.folder_of(run)?);
+    }
+    command.arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true);
+    let began = Instant::now();
+    let failed = |error| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot run {PROGRAM}: {error}"))
+    };
+    let child = command.spawn().map_err(failed)?;
+    let said = tokio::time::timeout(WHOLE_TIME, converse(child, &query)).await;
+    let said = said.map_err(|_| {
+        ApiError::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "the query took too long; ask for less, or ask `hodo sql`",
+        )
+    })?;
+    let (answer, errors, is_good) = said.map_err(failed)?;
+    if !is_good {
+        return Err(ApiError::bad(errors.trim().trim_start_matches("error: ").to_owned()));
+    }
+    Ok(Json(rows(&answer, began.elapsed())?))
+}
+
+/// Whether questions can be asked.
+pub fn is_there() -> bool {
+    program().is_some()
+}
+
+/// What the program wrote, its complaints, whether it was content.
+async fn converse(mut child: Child, query: &str) -> std::io::Result<(Vec<u8>, String, bool)> {
+    let (mut to, from, complaints) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let tell = async {
+        if let Some(to) = &mut to {
+            // A program that has heard enough closes its ear.
+            let _ = to.write_all(query.as_bytes()).await;
+        }
+        drop(to.take());
+    };
+    let listen = async {
+        let mut answer = Vec::new();
+        if let Some(from) = from {
+            from.take(MOST_BYTES).read_to_end(&mut answer).await?;
+        }
+        std::io::Result::Ok(answer)
+    };
+    let errors = async {
+        let mut errors = Vec::new();
+        if let Some(complaints) = complaints {
+            complaints.take(1 << 16).read_to_end(&mut errors).await?;
+        }
+        std::io::Result::Ok(String::from_utf8_lossy(&errors).into_owned())
+    };
+    let ((), answer, errors) = tokio::join!(tell, listen, errors);
+    let answer = answer?;
+    if answer.len() as u64 >= MOST_BYTES {
+        child.kill().await?;
+        return Ok((Vec::new(), "the answer is too large; add a limit".to_owned(), false));
+    }
+    Ok((answer, errors?, child.wait().await?.success()))
+}
+
+/// The last result, rows as arrays.
+fn rows(answer: &[u8], took: Duration) -> Result<Value, ApiError> {
+    let strange = || {
+        let words = format!("{PROGRAM} answered strangely; is it as new as hodo?");
+        ApiError::new(StatusCode::BAD_GATEWAY, words)
+    };
+    let document: Value = serde_json::from_slice(answer).map_err(|_| strange())?;
+    let results = document["results"].as_array().ok_or_else(strange)?;
+    let took_ms = took.as_millis() as u64;
+    let Some(last) = results.last() else {
+        return Ok(json!({"columns": [], "rows": [], "cut": false, "took_ms": took_ms}));
+    };
+    let columns = last["columns"].as_array().ok_or_else(strange)?;
+    let all = last["rows"].as_array().ok_or_else(strange)?;
+    let row = |row: &Value| -> Vec<Value> {
+        columns.iter().map(|c| row[c["name"].as_str().unwrap_or_default()].clone()).collect()
+    };
+    let rows: Vec<Vec<Value>> = all.iter().take(MOST_ROWS).map(row).collect();
+    Ok(json!({
+        "columns": columns, "rows": rows, "cut": all.len() > MOST_ROWS, "took_ms": took_ms,
+    }))
+}
+
+/// Beside this program, then on the path, then where the variable says.
+fn program() -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(PROGRAM)));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join(PROGRAM));
+    let told = std::env::var_os(VARIABLE).map(PathBuf::from);
+    let is_program = |file: &PathBuf| {
+        file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    beside.into_iter().chain(on_path).chain(told).find(is_program)
+}
+
+fn advice() -> String {
+    format!(
+        "{PROGRAM} is not installed, which answers SQL: in hodo's sources, `make install-sql` or \
+         `cargo install --path sql` installs it; {VARIABLE} names one that lies elsewhere"
+    )
+}

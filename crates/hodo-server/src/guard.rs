@@ -1,0 +1,171 @@
+//! Who may ask: whoever has the token, from a page that this server served.
+//!
+//! Every request passes here before it is routed, whatever its method: another site's page may send
+//! requests to loopback, and a name of its own may be made to lead there.
+
+use crate::state::Shared;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Nothing from elsewhere is loaded, run or sent to.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+     connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'";
+
+const HEADERS: [(&str, &str); 7] = [
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+];
+
+/// Lets a request through, or says why not.
+pub async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = match check(&shared, &request) {
+        Ok(Pass::Enter(cookie)) => enter(&cookie),
+        Ok(Pass::On) => next.run(request).await,
+        Err((status, words)) => refuse(status, words, &request),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+enum Pass {
+    /// Someone who followed the printed URL: a cookie, and on without the token in the address.
+    Enter(String),
+    On,
+}
+
+type Refused = (StatusCode, &'static str);
+
+fn check(shared: &Shared, request: &Request) -> Result<Pass, Refused> {
+    let headers = request.headers();
+    let host = host(request).ok_or((StatusCode::BAD_REQUEST, "the request names no host"))?;
+    if !is_loopback(host) {
+        return Err((
+            StatusCode::FORBIDDEN,
+            "this host name does not belong to the page; open the URL that `hodo view` printed",
+        ));
+    }
+    let follows_link = request.method() == Method::GET && request.uri().path() == "/";
+    let in_address = token_in(request.uri().query()).filter(|given| shared.token.is(given));
+    let enters = follows_link && in_address.is_some();
+    if !is_same_origin(headers, host) || !(enters || is_same_site(headers)) {
+        return Err((StatusCode::FORBIDDEN, "requests from other pages are refused"));
+    }
+    match () {
+        () if enters => Ok(Pass::Enter(shared.cookie())),
+        () if has_token(shared, headers) => Ok(Pass::On),
+        () => Err((
+            StatusCode::UNAUTHORIZED,
+            "no token; open the URL that `hodo view` printed, which has it",
+        )),
+    }
+}
+
+/// What the request says it is for; exactly one host.
+fn host(request: &Request) -> Option<&str> {
+    let mut all = request.headers().get_all(HOST).iter();
+    let (first, second) = (all.next(), all.next());
+    match (first, second, request.uri().authority()) {
+        (Some(host), None, None) => host.to_str().ok(),
+        (Some(host), None, Some(named)) => {
+            host.to_str().ok().filter(|host| *host == named.as_str())
+        }
+        _ => None,
+    }
+}
+
+/// Any port: `ssh -L` may give it another one here.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => host,
+    };
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|ours| name.eq_ignore_ascii_case(ours))
+}
+
+fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
+    headers.get_all(ORIGIN).iter().all(|origin| {
+        let from = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+        from.is_some_and(|from| from.eq_ignore_ascii_case(host))
+    })
+}
+
+/// Browsers say where a request comes from; a typed address comes from nowhere.
+fn is_same_site(headers: &HeaderMap) -> bool {
+    headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin" || site == "none")
+}
+
+fn has_token(shared: &Shared, headers: &HeaderMap) -> bool {
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let ours = |pair: &str| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == shared.cookie_name()).then(|| value.to_owned())
+    };
+    let cookie = cookies.flat_map(|all| all.split(';')).find_map(ours);
+    bearer.is_some_and(|given| shared.token.is(given))
+        || cookie.is_some_and(|given| shared.token.is(&given))
+}
+
+fn token_in(query: Option<&str>) -> Option<&str> {
+    query?.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+/// On to the page, with the token as a cookie instead of in the address.
+fn enter(cookie: &str) -> Response {
+    let mut response = (StatusCode::SEE_OTHER, [(LOCATION, "./")]).into_response();
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// People get a sentence, programs JSON.
+fn refuse(status: StatusCode, words: &str, request: &Request) -> Response {
+    match request.uri().path().starts_with("/api/") {
+        true => crate::error::ApiError::new(status, words).into_response(),
+        false => (status, format!("hodo: {words}\n")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_loopback_are_ours() {
+        for ours in ["127.0.0.1:80", "localhost", "LOCALHOST:9000", "[::1]:7000", "[::1]"] {
+            assert!(is_loopback(ours), "{ours}");
+        }
+        let foreign = [
+            "",
+            "evil.test",
+            "evil.test:80",
+            "127.0.0.1.evil.test",
+            "localhost.evil.test:80",
+            "127.0.0.1@evil.test",
+            "127.0.0.2",
+            "::1",
+            "localhost:",
+            "localhost:x",
+        ];
+        for foreign in foreign {
+            assert!(!is_loopback(foreign), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The page of a run, and the API it reads: `hodo view`.
+//!
+//! A server for one person on one machine: it listens on loopback only, answers nobody without the
+//! token in the printed URL, and changes nothing. All numbers come from [`hodo_trace`].
+
+mod api;
+mod body;
+mod connection;
+mod error;
+mod guard;
+mod page;
+mod share;
+mod state;
+mod store;
+mod token;
+mod watch;
+
+pub use share::share;
+
+use axum::Router;
+use page::Files;
+use state::{Shared, State};
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use store::Store;
+use token::Token;
+use tokio::net::TcpListener;
+use tower_http::compression::CompressionLayer;
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    listener: std::net::TcpListener,
+    shared: Shared,
+}
+
+impl Server {
+    /// Listens on loopback for questions about the runs in `dir`; port 0 takes any that is free.
+    pub fn bind(dir: &Path, port: u16) -> io::Result<Server> {
+        let listener = std::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
+        listener.set_nonblocking(true)?;
+        let state = State {
+            token: Token::new()?,
+            port: listener.local_addr()?.port(),
+            files: Files::from_environment(),
+            store: Arc::new(Store::new(dir)),
+        };
+        Ok(Server { listener, shared: Shared(Arc::new(state)) })
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.shared.port
+    }
+
+    /// The address to open, with the token; of one run where an id is given.
+    pub fn url(&self, run: Option<&str>) -> String {
+        let view = run.map(|id| format!("#/run/{id}/overview")).unwrap_or_default();
+        format!("http://127.0.0.1:{}/?token={}{view}", self.port(), self.shared.token.text())
+    }
+
+    /// Answers until `stop` is done.
+    pub fn run(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("hodo-view")
+            .enable_all()
+            .build()?;
+        let store = Arc::downgrade(&self.shared.store);
+        std::thread::Builder::new()
+            .name("hodo-watch".into())
+            .spawn(move || watch::watch(&store))?;
+        let answered = runtime.block_on(async move {
+            let listener = TcpListener::from_std(self.listener)?;
+            connection::serve(listener, router(self.shared), stop).await
+        });
+        // What is still being computed is for nobody.
+        runtime.shutdown_background();
+        answered
+    }
+
+    /// Answers until Ctrl-C, or until it is told to end.
+    pub fn run_until_interrupted(self) -> io::Result<()> {
+        self.run(async {
+            use tokio::signal::unix::{SignalKind, signal};
+            let mut ended = signal(SignalKind::terminate()).ok();
+            let end = async {
+                match &mut ended {
+                    Some(ended) => drop(ended.recv().await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                () = end => {}
+            }
+        })
+    }
+}
+
+/// The routes behind the guard.
+fn router(shared: Shared) -> Router {
+    let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
+    api::router(shared)
+        .layer(CompressionLayer::new())
+        .layer(axum::middleware::from_fn(body::whole))
+        .layer(guard)
+}

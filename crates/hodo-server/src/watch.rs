@@ -1,0 +1,80 @@
+//! Looks whether runs grow and whether new ones come, as long as someone wants to know.
+
+use crate::store::{Event, Loaded, Store};
+use hodo_trace::Follow;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Weak;
+use std::time::Duration;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What was seen last.
+#[derive(Default)]
+struct Seen {
+    runs: Option<Vec<PathBuf>>,
+    followed: HashMap<String, Follow>,
+}
+
+/// Watches until the store is gone. On a thread of its own: every look reads files.
+pub fn watch(store: &Weak<Store>) {
+    let mut seen = Seen::default();
+    loop {
+        std::thread::sleep(PAUSE);
+        let Some(store) = store.upgrade() else { return };
+        if store.events.receiver_count() == 0 {
+            seen = Seen::default();
+            continue;
+        }
+        seen.look_for_runs(&store);
+        seen.look_at_runs(&store);
+    }
+}
+
+impl Seen {
+    fn look_for_runs(&mut self, store: &Store) {
+        let now = store.folders();
+        if self.runs.as_ref().is_some_and(|before| *before != now) {
+            store.tell(Event::Runs);
+        }
+        self.runs = Some(now);
+    }
+
+    /// A look at what is new costs what is new; only then the run is read again.
+    fn look_at_runs(&mut self, store: &Store) {
+        let all = store.loaded();
+        self.followed.retain(|id, _| all.iter().any(|loaded| loaded.id == *id));
+        for loaded in all {
+            // A run may also have ended, which adds nothing, or be written by another machine.
+            let is_worth =
+                !loaded.is_live() || self.has_new(&loaded) || store.has_ended(&loaded.id);
+            if is_worth {
+                grew(store, &loaded.id, loaded.generation);
+            }
+        }
+    }
+
+    fn has_new(&mut self, loaded: &Loaded) -> bool {
+        if let Some(follow) = self.followed.get_mut(&loaded.id) {
+            let look = follow.look();
+            return look.closed > 0 || look.open > 0 || look.bytes > 0;
+        }
+        let follow = Follow::new(&loaded.run.folder).ok();
+        self.followed.extend(follow.map(|follow| (loaded.id.clone(), follow)));
+        true
+    }
+}
+
+/// Reads a run again and says so, unless it is too early to.
+fn grew(store: &Store, id: &str, before: u64) {
+    if let Ok(now) = store.refreshed(id)
+        && now.generation > before
+    {
+        let (generation, end_ns) = (now.generation, now.timeline.end_ns);
+        store.tell(Event::Grew { run: id.to_owned(), generation, end_ns });
+        if !now.is_live() {
+            store.tell(Event::Runs);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A run that grows while it is looked at: recorded by this very process.
+
+use crate::client::{Folder, Served};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::time::{Duration, Instant};
+
+const FLUSH: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the server tells, line by line.
+struct Events(BufReader<std::net::TcpStream>);
+
+impl Events {
+    fn of(served: &Served) -> Events {
+        let mut stream = served.connect();
+        let (port, token) = (served.port, &served.token);
+        write!(stream, "GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n").unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Events(BufReader::new(stream))
+    }
+
+    /// The data of the next event of that name.
+    fn next(&mut self, name: &str) -> Value {
+        let until = Instant::now() + PATIENCE;
+        let mut is_it = false;
+        while Instant::now() < until {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the server ended the events");
+            match line.trim_end().split_once(": ") {
+                Some(("event", event)) => is_it = event == name,
+                Some(("data", data)) if is_it => return serde_json::from_str(data).unwrap(),
+                _ => {}
+            }
+        }
+        panic!("no event `{name}` came");
+    }
+}
+
+fn record(from: i64, to: i64) {
+    for index in from..to {
+        let _step = hodo::scope!("step", index = index);
+        let _inner = hodo::scope!("inner");
+        hodo::mark!("loss", 1.0 / (index + 1) as f64);
+    }
+    hodo::flush(FLUSH);
+}
+
+fn slices(tracks: &Value) -> u64 {
+    let all = tracks["tracks"].as_array().unwrap().iter().filter(|track| track["kind"] == "thread");
+    all.map(|track| track["slices"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_live_run_grows_on_the_page_and_its_ids_stay() {
+    let folder = Folder::new();
+    let served = Served::new(folder.path());
+    let mut events = Events::of(&served);
+    // The list is looked at once before anything is new.
+    std::thread::sleep(Duration::from_millis(1500));
+    let config = hodo::Config {
+        dir: Some(folder.path().to_owned()),
+        app: Some("live".into()),
+        ..hodo::Config::default()
+    };
+    let recording = hodo::init(config);
+    record(0, 10);
+    events.next("runs");
+    let runs = served.json("/api/runs");
+    let run = &runs["runs"][0];
+    assert_eq!((&run["app"], &run["state"]), (&"live".into(), &"live".into()));
+    let id = run["id"].as_str().unwrap().to_owned();
+    let route = |route: &str| format!("/api/runs/{id}/{route}");
+    let before = served.json(&route("tracks"));
+    assert!(slices(&before) >= 20, "{before}");
+    let hit = served.json(&route("search?q=step&limit=1"))["hits"][0].clone();
+
+    record(10, 50);
+    let until = Instant::now() + PATIENCE;
+    let after = loop {
+        let grew = events.next("grew");
+        assert_eq!(grew["run"], id.as_str());
+        let after = served.json(&route("tracks"));
+        assert!(after["generation"].as_u64() >= grew["generation"].as_u64());
+        if slices(&after) >= 100 {
+            break after;
+        }
+        assert!(Instant::now() < until, "{after}");
+    };
+    assert!(after["generation"].as_u64() > before["generation"].as_u64());
+    assert!(after["end_ns"].as_u64() > before["end_ns"].as_u64());
+    let names = |of: &Value| of["names"].as_array().unwrap().clone();
+    assert_eq!(names(&after)[..names(&before).len()], names(&before)[..]);
+    let same = served.json(&route(&format!("spans/{}", hit["id"].as_str().unwrap())));
+    for key in ["id", "track", "name", "depth"] {
+        assert_eq!(same[key], hit[key], "{key}");
+    }
+    // Its moments move by a hair: a longer run knows better how long a tick is.
+    for key in ["start_ns", "duration_ns"] {
+        let apart = same[key].as_u64().unwrap().abs_diff(hit[key].as_u64().unwrap());
+        assert!(apart < 1_000_000, "{key}: {} {}", same[key], hit[key]);
+    }
+    let marks = served.json(&route("marks/loss?x=step"));
+    assert_eq!(marks["x"].as_array().unwrap().len(), 50);
+    assert_eq!(marks["x"][49], 49.0);
+
+    drop(recording);
+    hodo::shutdown();
+    let until = Instant::now() + PATIENCE;
+    while served.json("/api/runs")["runs"][0]["state"] != "finished" {
+        assert!(Instant::now() < until, "the run does not end");
+        events.next("runs");
+    }
+}

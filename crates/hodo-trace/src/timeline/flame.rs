@@ -1,0 +1,107 @@
+//! Scopes by path, each as wide as the time in it.
+
+use super::Timeline;
+use super::sums::Sums;
+use crate::tree::paths::{NodeId, ROOT};
+use crate::tree::tags;
+use crate::{Filter, Run, Tag};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What the width of a scope is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlameBy {
+    /// Time on the clock.
+    Wall,
+    /// Time on a processor.
+    Cpu,
+    /// Time in which work launched in it kept a GPU busy.
+    Gpu,
+}
+
+/// A smaller part of the whole is left out, and said to be.
+const LEAST_PART: u64 = 2000;
+/// Deeper scopes are left out; no program nests like that but by mistake.
+const MOST_DEPTH: usize = 200;
+
+impl Timeline {
+    /// The flame graph of a run or a range of it, as [`FlameBy`] says; what it does not know is none.
+    pub fn flame(&self, run: &Run, filter: &Filter, range: Option<[i64; 2]>, by: FlameBy) -> Value {
+        let sums = self.sums(run, filter, range);
+        let flame = Flame::new(&sums, by, tags(run, sums.paths, &sums.kept));
+        let word = match by {
+            FlameBy::Wall => "wall",
+            FlameBy::Cpu => "cpu",
+            FlameBy::Gpu => "gpu",
+        };
+        let roots = flame.children(ROOT, 0);
+        let why = match by {
+            FlameBy::Wall => None,
+            FlameBy::Cpu => sums.scopes.iter().find_map(|sum| sum.cpu_why),
+            FlameBy::Gpu => sums.gpu_why,
+        };
+        json!({
+            "by": word, "total_ns": flame.values[ROOT as usize], "why": why,
+            "roots": roots.0, "rest": roots.1,
+        })
+    }
+}
+
+struct Flame<'a> {
+    sums: &'a Sums<'a>,
+    /// By node; a node without scopes of its own has what is inside it.
+    values: Vec<u64>,
+    least: u64,
+    tags: BTreeMap<NodeId, Tag>,
+}
+
+impl<'a> Flame<'a> {
+    fn new(sums: &'a Sums<'a>, by: FlameBy, tags: BTreeMap<NodeId, Tag>) -> Flame<'a> {
+        let own = |sum: &super::sums::ScopeSum| match by {
+            FlameBy::Wall => sum.total_ns,
+            FlameBy::Cpu => sum.cpu_ns,
+            FlameBy::Gpu => sum.gpu_ns.unwrap_or(0),
+        };
+        let mut values: Vec<u64> = sums.scopes.iter().map(own).collect();
+        let mut inside = vec![0_u64; values.len()];
+        // A child is made after its parent, so going backwards meets every child first.
+        for node in (1..values.len()).rev() {
+            if sums.scopes[node].count == 0 {
+                values[node] = inside[node];
+            }
+            inside[sums.parent(node as NodeId) as usize] += values[node];
+        }
+        values[ROOT as usize] = inside[ROOT as usize];
+        let least = values[ROOT as usize] / LEAST_PART;
+        Flame { sums, values, least, tags }
+    }
+
+    /// What is inside a node, the widest first, and what is left out there.
+    fn children(&self, node: NodeId, depth: usize) -> (Vec<Value>, Value) {
+        let inside = &self.sums.paths.nodes[node as usize].children;
+        let mut inside: Vec<NodeId> = inside.iter().map(|&(_, child)| child).collect();
+        let value = |node: NodeId| self.values[node as usize];
+        inside.retain(|&child| value(child) > 0);
+        inside.sort_by_key(|&child| (std::cmp::Reverse(value(child)), child));
+        let fits = |child: &NodeId| value(*child) >= self.least.max(1) && depth < MOST_DEPTH;
+        let (shown, left): (Vec<NodeId>, Vec<NodeId>) = inside.into_iter().partition(fits);
+        let rest = (!left.is_empty()).then(|| {
+            json!({"paths": left.len(), "value_ns": left.iter().map(|&n| value(n)).sum::<u64>()})
+        });
+        (shown.into_iter().map(|child| self.node(child, depth)).collect(), json!(rest))
+    }
+
+    fn node(&self, node: NodeId, depth: usize) -> Value {
+        let (children, rest) = self.children(node, depth + 1);
+        let value = self.values[node as usize];
+        let inside = &self.sums.paths.nodes[node as usize].children;
+        let inside: u64 = inside.iter().map(|&(_, child)| self.values[child as usize]).sum();
+        json!({
+            "name": self.sums.paths.name(node), "tag": self.tags.get(&node), "value_ns": value,
+            // Children on other threads may take longer than what they are in.
+            "self_ns": value.saturating_sub(inside),
+            "count": self.sums.scopes[node as usize].count,
+            "children": children, "rest": rest,
+        })
+    }
+}

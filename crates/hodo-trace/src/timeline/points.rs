@@ -1,0 +1,179 @@
+//! Series over time: marks and readings of the machine, with no more points than can be drawn.
+
+use super::Timeline;
+use crate::links::Links;
+use crate::select::{Selection, select};
+use crate::{Filter, Machine, MachineSeries, MarkRow, OVERHEAD_MARK, Process, Run};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What a mark is drawn over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkAxis {
+    /// Time from the start of the run.
+    Time,
+    /// The index of the scope it was made in, or of one around that; else how many came before it.
+    Step,
+}
+
+/// Points that were put together: the mean of each group, its least and its most.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Points {
+    /// Where each group begins.
+    pub x: Vec<f64>,
+    /// Means; none where nothing was captured.
+    pub mean: Vec<Option<f64>>,
+    /// Least values.
+    pub min: Vec<Option<f64>>,
+    /// Largest values.
+    pub max: Vec<Option<f64>>,
+    /// Points in each group, but for the last.
+    pub per_point: usize,
+}
+
+impl Points {
+    /// Puts `all`, which are in order, into at most `most` groups.
+    pub fn new(all: &[(f64, Option<f64>)], most: usize) -> Points {
+        let per_point = all.len().div_ceil(most.max(1)).max(1);
+        let mut points = Points { per_point, ..Points::default() };
+        for group in all.chunks(per_point) {
+            let values = || group.iter().filter_map(|point| point.1);
+            let count = values().count();
+            points.x.push(group[0].0);
+            points.mean.push((count > 0).then(|| values().sum::<f64>() / count as f64));
+            points.min.push(values().reduce(f64::min));
+            points.max.push(values().reduce(f64::max));
+        }
+        points
+    }
+}
+
+impl Timeline {
+    /// The marks of a run by name: how many, the last value, whether they are numbers.
+    pub fn marks(&self, run: &Run) -> Vec<Value> {
+        let mut found: BTreeMap<String, MarkOf<'_>> = BTreeMap::new();
+        for (process, mark) in all_marks(run) {
+            let name = process.names.text(mark.name).into_owned();
+            let at_ns = self.moment_ns(process, mark.at);
+            let of = found.entry(name).or_insert_with(|| MarkOf::new(process, mark, at_ns));
+            of.count += 1;
+            of.numbers += u64::from(mark.value.as_f64().is_some());
+            if at_ns >= of.at_ns {
+                *of = MarkOf { process, mark, at_ns, ..*of };
+            }
+        }
+        let one = |(name, of): (String, MarkOf<'_>)| {
+            json!({
+                "name": name, "kind": if of.mark.summary { "summary" } else { "series" },
+                "count": of.count, "numbers": of.numbers, "last_ns": of.at_ns,
+                "last": of.mark.value.resolved(&of.process.names),
+            })
+        };
+        found.into_iter().map(one).collect()
+    }
+
+    /// The numbers of one mark in the scopes that `filter` keeps, in order of the axis; none when the
+    /// run has no such mark.
+    pub fn mark(
+        &self,
+        run: &Run,
+        filter: &Filter,
+        name: &str,
+        axis: MarkAxis,
+    ) -> Option<Vec<(f64, Option<f64>)>> {
+        let is_there = |(p, mark): (&Process, &MarkRow)| p.names.get(mark.name) == Some(name);
+        if !all_marks(run).any(is_there) {
+            return None;
+        }
+        let kept = select(run, &Links::new(&run.processes), filter);
+        let mut all: Vec<(i64, &Process, &MarkRow)> = Vec::new();
+        for (process, kept) in run.processes.iter().zip(&kept).filter(|(p, _)| p.is_timed()) {
+            let is_all = matches!(kept, Selection::All);
+            let named =
+                process.marks.iter().filter(|mark| process.names.get(mark.name) == Some(name));
+            let wanted = named.filter(|mark| {
+                process.spans.row_of(mark.span).map_or(is_all, |row| kept.keeps(row))
+            });
+            all.extend(wanted.map(|mark| (self.moment_ns(process, mark.at), process, mark)));
+        }
+        all.sort_by_key(|mark| mark.0);
+        let points = all.iter().enumerate().map(|(place, &(at_ns, process, mark))| {
+            let x = match axis {
+                MarkAxis::Time => at_ns as f64,
+                MarkAxis::Step => step(process, mark).map_or(place as f64, |step| step as f64),
+            };
+            (x, mark.value.as_f64().filter(|value| value.is_finite()))
+        });
+        let mut points: Vec<(f64, Option<f64>)> = points.collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Some(points)
+    }
+
+    /// The readings of a series in a range, as they are shown.
+    pub fn readings(
+        &self,
+        machine: &Machine,
+        series: &MachineSeries,
+        range: Option<[i64; 2]>,
+    ) -> Vec<(f64, Option<f64>)> {
+        let [from, to] = range.unwrap_or([i64::MIN, i64::MAX]);
+        let points = machine.points(series).map(|(at, value)| (self.from_start_ns(at), value));
+        let inside = points.filter(|(at, _)| *at >= from && *at < to);
+        inside.map(|(at, value)| (at as f64, value.filter(|v| v.is_finite()))).collect()
+    }
+}
+
+/// The newest of a mark.
+#[derive(Clone, Copy)]
+struct MarkOf<'a> {
+    process: &'a Process,
+    mark: &'a MarkRow,
+    at_ns: i64,
+    count: u64,
+    numbers: u64,
+}
+
+impl<'a> MarkOf<'a> {
+    fn new(process: &'a Process, mark: &'a MarkRow, at_ns: i64) -> MarkOf<'a> {
+        MarkOf { process, mark, at_ns, count: 0, numbers: 0 }
+    }
+}
+
+/// Marks that have a time, but for those that every scope has.
+fn all_marks(run: &Run) -> impl Iterator<Item = (&Process, &MarkRow)> {
+    let timed = run.processes.iter().filter(|process| process.is_timed());
+    let all = timed.flat_map(|process| process.marks.iter().map(move |mark| (process, mark)));
+    all.filter(|(process, mark)| process.names.get(mark.name) != Some(OVERHEAD_MARK))
+}
+
+fn step(process: &Process, mark: &MarkRow) -> Option<i64> {
+    let mut next = process.spans.row_of(mark.span);
+    while let Some(row) = next {
+        if let Some(index) = process.spans.index(row) {
+            return Some(index);
+        }
+        next = process.spans.parent_row(row);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_keep_the_least_and_the_most() {
+        let all: Vec<(f64, Option<f64>)> = [Some(1.0), Some(5.0), None, Some(2.0), None]
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| (at as f64, value))
+            .collect();
+        let points = Points::new(&all, 3);
+        assert_eq!(points.per_point, 2);
+        assert_eq!(points.x, [0.0, 2.0, 4.0]);
+        assert_eq!(points.mean, [Some(3.0), Some(2.0), None]);
+        assert_eq!(points.min, [Some(1.0), Some(2.0), None]);
+        assert_eq!(points.max, [Some(5.0), Some(2.0), None]);
+        assert_eq!(Points::new(&[], 10).x, [0.0; 0]);
+    }
+}

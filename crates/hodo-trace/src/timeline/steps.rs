@@ -1,0 +1,146 @@
+//! The steps of a run: what its main loop repeats.
+
+use super::Timeline;
+use crate::links::Links;
+use crate::select::select;
+use crate::tree::paths::{NodeId, ROOT};
+use crate::{Filter, Row, Run};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// Points of the strip; more steps are shown by the slowest of each group.
+const MOST_POINTS: usize = 4000;
+/// A loop that goes round less often is the main one only where there is no other.
+const MANY: u64 = 10;
+/// What steps are called, without case and separators.
+const NAMES: [&str; 7] =
+    ["step", "batch", "iteration", "iter", "trainstep", "trainingstep", "minibatch"];
+/// Parts of a step that are told apart; the rest is one.
+const MOST_PARTS: usize = 8;
+
+/// One step.
+struct Step {
+    start_ns: i64,
+    ns: u64,
+    index: Option<i64>,
+    process: usize,
+    row: Row,
+}
+
+/// Whether scopes of this name are steps.
+fn is_step(name: &str) -> bool {
+    let letters = name.chars().filter(|letter| letter.is_alphanumeric());
+    let plain: String = letters.flat_map(char::to_lowercase).collect();
+    NAMES.contains(&plain.as_str())
+}
+
+impl Timeline {
+    /// How long each step took, and what of it. Of the paths whose scopes have an index it is the
+    /// outermost that is called a step and goes round often; else the outermost that does; else the
+    /// outermost. None where no scope has an index.
+    pub fn steps(&self, run: &Run, filter: &Filter) -> Option<Value> {
+        let node = self.main_loop(run)?;
+        let kept = select(run, &Links::new(&run.processes), filter);
+        let mut steps = self.steps_of(run, node);
+        steps.retain(|step| kept[step.process].keeps(step.row));
+        steps.sort_by_key(|step| step.start_ns);
+        let count = steps.len();
+        let per_point = count.div_ceil(MOST_POINTS).max(1);
+        let slowest = |group: &[Step]| (0..group.len()).max_by_key(|&at| group[at].ns);
+        let places = steps.chunks(per_point).enumerate();
+        let places = places.filter_map(|(at, group)| Some(at * per_point + slowest(group)?));
+        let shown: Vec<&Step> = places.map(|at| &steps[at]).collect();
+        let column =
+            |of: &dyn Fn(&Step) -> Value| shown.iter().map(|step| of(step)).collect::<Vec<_>>();
+        Some(json!({
+            "path": self.paths(run).path(node), "count": count, "per_point": per_point,
+            "step_ns": column(&|step| json!(step.ns)),
+            "start_ns": column(&|step| json!(step.start_ns)),
+            "index": column(&|step| json!(step.index)),
+            "rank": column(&|step| json!(run.processes[step.process].info.rank)),
+            "id": column(&|step| json!(self.step_id(run, step))),
+            "parts": self.parts(run, &shown),
+        }))
+    }
+
+    fn step_id(&self, run: &Run, step: &Step) -> Option<String> {
+        let found = self.scope(run, step.process, step.row)?;
+        Some(self.id_of(found.track, found.process, found.row)?.to_string())
+    }
+
+    fn main_loop(&self, run: &Run) -> Option<NodeId> {
+        let paths = self.paths(run);
+        // Scopes and their time, by node.
+        let mut loops: BTreeMap<NodeId, (u64, u64)> = BTreeMap::new();
+        for (at, process) in run.processes.iter().enumerate().filter(|(_, p)| p.is_timed()) {
+            let indexed = process.spans.rows().filter(|&row| process.spans.index(row).is_some());
+            for row in indexed {
+                let ns = process.clock.duration_ns(process.spans.duration(row));
+                if let Some(node) = paths.node(at, row).filter(|&node| node != ROOT) {
+                    let sum = loops.entry(node).or_default();
+                    *sum = (sum.0 + 1, sum.1.saturating_add(ns));
+                }
+            }
+        }
+        let is_named = |node: NodeId| is_step(paths.name(node));
+        let choices: [&dyn Fn(NodeId, u64) -> bool; 4] = [
+            &|node, count| is_named(node) && count >= MANY,
+            &|_, count| count >= MANY,
+            &|node, count| is_named(node) || count > 1,
+            &|_, _| true,
+        ];
+        choices.iter().find_map(|is_choice| {
+            let fitting = loops.iter().filter(|(node, sum)| is_choice(**node, sum.0));
+            let outermost = |(node, sum): &(&NodeId, &(u64, u64))| {
+                (paths.path(**node).len(), std::cmp::Reverse(sum.1))
+            };
+            fitting.min_by_key(outermost).map(|(&node, _)| node)
+        })
+    }
+
+    fn steps_of(&self, run: &Run, node: NodeId) -> Vec<Step> {
+        let paths = self.paths(run);
+        let mut steps = Vec::new();
+        for (at, process) in run.processes.iter().enumerate().filter(|(_, p)| p.is_timed()) {
+            let rows = process.spans.closed_rows().filter(|&row| paths.node(at, row) == Some(node));
+            steps.extend(rows.map(|row| Step {
+                start_ns: self.moment_ns(process, process.spans.start(row)),
+                ns: process.clock.duration_ns(process.spans.duration(row)),
+                index: process.spans.index(row),
+                process: at,
+                row,
+            }));
+        }
+        steps
+    }
+
+    /// By name of a child, the time in it of each step; those with the least time together.
+    fn parts(&self, run: &Run, steps: &[&Step]) -> Value {
+        let places: HashMap<(usize, Row), usize> =
+            steps.iter().enumerate().map(|(at, step)| ((step.process, step.row), at)).collect();
+        let mut parts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for (at, process) in run.processes.iter().enumerate().filter(|(_, p)| p.is_timed()) {
+            let mut scan = process.spans.scan();
+            for row in process.spans.rows() {
+                let step = scan.parent_row(row).and_then(|up| places.get(&(at, up)));
+                if let Some(&step) = step {
+                    let name = process.span(row).name().into_owned();
+                    let part = parts.entry(name).or_insert_with(|| vec![0; steps.len()]);
+                    part[step] += process.clock.duration_ns(scan.duration(row));
+                }
+            }
+        }
+        let mut parts: Vec<(String, Vec<u64>)> = parts.into_iter().collect();
+        parts.sort_by_key(|(_, ns)| std::cmp::Reverse(ns.iter().sum::<u64>()));
+        if parts.len() > MOST_PARTS {
+            let rest = parts.split_off(MOST_PARTS);
+            let sum = |at: usize| rest.iter().map(|(_, ns)| ns[at]).sum();
+            parts.push((format!("({} others)", rest.len()), (0..steps.len()).map(sum).collect()));
+        }
+        parts
+            .into_iter()
+            .map(|(name, ns)| (name, json!(ns)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+}
