@@ -4,15 +4,18 @@ export type Rgb = readonly [number, number, number];
 
 /** Fills that stay apart for colour-blind eyes; near-black text reads on all of them. */
 const FILLS: Record<Theme, readonly string[]> = {
-  dark: ["#6a9fd8", "#dba158", "#5fb596", "#d57f92", "#a593d6", "#c2b05a", "#58b3c4", "#d08e62", "#8fb863", "#c182bd", "#8ba0b8", "#b59b80"],
-  light: ["#9cc3ea", "#f2c288", "#97d5bb", "#efaab7", "#c9bbec", "#e2d488", "#94d3df", "#efb794", "#b6d790", "#deabda", "#b4c4d6", "#d4bfa8"],
+  dark: ["#6a9fd8", "#dba158", "#5fb596", "#d57f92", "#a593d6", "#d3c35c", "#58b8cc", "#b08968", "#9cc25c", "#c884c6", "#8ba0b8", "#e2856a"],
+  light: ["#9cc3ea", "#f2c288", "#97d5bb", "#efaab7", "#c9bbec", "#e9dd8c", "#94d3df", "#d4b79b", "#c0dd94", "#deabda", "#b4c4d6", "#f3ac97"],
 };
 /** Text on a fill. */
 export const FILL_TEXT = "#0d1117";
 
+/** Chosen so that scopes which usually stand side by side (data_wait, forward, backward, ...) get different fills. */
+const SEED = 248;
+
 /** A number that a text always has. */
 export function hash(text: string): number {
-  let value = 0x811c9dc5;
+  let value = SEED;
   for (let at = 0; at < text.length; at++) {
     value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
   }

@@ -5,7 +5,6 @@ import type { Control } from "./control";
 /** Search, steps and the scale, above the timeline. */
 export function Toolbar({ control, run }: { control: Control; run: string }) {
   const { engine } = control;
-  const { t0, t1 } = engine.view.value;
   return (
     <div class="tl-bar row">
       <Search control={control} run={run} />
@@ -22,7 +21,13 @@ export function Toolbar({ control, run }: { control: Control; run: string }) {
       <button class="plain" title="Whole run (0)" onClick={() => engine.showAll()}>Whole run</button>
       <button aria-pressed={control.tableOpen.value} title="Visible range as a table (T)" onClick={() => (control.tableOpen.value = !control.tableOpen.value)}>As table</button>
       <span class="grow" />
-      <span class="faint">{duration(t1 - t0)} visible · <span class="swatch hatched wait" /> waits and copies · <span class="swatch failed" /> failed · <kbd>W</kbd><kbd>S</kbd> zoom <kbd>A</kbd><kbd>D</kbd> pan</span>
+      <span class="faint"><Scale control={control} /> visible · <span class="swatch hatched wait" /> waits and copies · <span class="swatch failed" /> failed · <kbd>W</kbd><kbd>S</kbd> zoom <kbd>A</kbd><kbd>D</kbd> pan</span>
     </div>
   );
+}
+
+/** How much time is visible; apart, since it changes with every frame. */
+function Scale({ control }: { control: Control }) {
+  const { t0, t1 } = control.engine.view.value;
+  return <>{duration(t1 - t0)}</>;
 }

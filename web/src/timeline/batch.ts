@@ -31,13 +31,15 @@ export interface Batch {
 export class NameStyles {
   private colours: Uint32Array = new Uint32Array(0);
   private waits: Uint8Array = new Uint8Array(0);
+  private fills: string[] = [];
 
   /** Brings the table up to the names that are known now. */
   update(names: readonly string[], theme: Theme): void {
     this.colours = new Uint32Array(names.length);
     this.waits = new Uint8Array(names.length);
+    this.fills = names.map((name) => fillOf(name, theme));
     names.forEach((name, at) => {
-      const [r, g, b] = rgb(fillOf(name, theme));
+      const [r, g, b] = rgb(this.fills[at]!);
       this.colours[at] = r | (g << 8) | (b << 16);
       this.waits[at] = isWait(name) ? WAIT : 0;
     });
@@ -45,6 +47,11 @@ export class NameStyles {
 
   colour(name: number): number {
     return this.colours[name] ?? 0x888888;
+  }
+
+  /** The same as a style sheet writes it. */
+  fill(name: number): string {
+    return this.fills[name] ?? "#888888";
   }
 
   wait(name: number): number {

@@ -15,7 +15,7 @@ import { piecesOf, wanted, windowOf, type Window } from "./pieces";
 import { drawRuler } from "./ruler";
 import { CurveStore, drawCurve, type Curve } from "./series";
 import { TileStore } from "./store";
-import { resolution, tilesOver, wholeRunResolution } from "./tile-key";
+import { resolution, tilesOver, wholeRunResolution, type TileKey } from "./tile-key";
 import { fitted, kept, wholeRun, type Viewport } from "./viewport";
 
 /** The elements that the engine draws into. */
@@ -52,7 +52,7 @@ export class Engine {
   private readonly watcher: ResizeObserver;
 
   constructor(run: string, private readonly stage: Stage, filter: () => string, plainCanvas: boolean) {
-    this.tiles = new TileStore(run, filter, () => this.rebuild(), (error) => (this.problem.value = error));
+    this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error));
     this.curves = new CurveStore(run, () => this.invalidate());
     this.renderer = (plainCanvas ? null : webglRenderer(stage.boxes)) ?? flatRenderer(stage.boxes);
     this.watcher = new ResizeObserver(() => this.invalidate());
@@ -93,6 +93,7 @@ export class Engine {
   restyle(): void {
     this.look = readLook();
     this.styles.update(this.names, theme.value);
+    this.minimap.reset();
     this.rebuild();
   }
 
@@ -135,6 +136,11 @@ export class Engine {
 
   timeAt(x_px: number): number {
     return this.view.value.t0 + x_px * this.ns_per_px;
+  }
+
+  private arrived(key: TileKey): void {
+    if (key.index === 0 && key.res_ns === wholeRunResolution(this.end_ns)) this.minimap.reset();
+    this.rebuild();
   }
 
   private rebuild(): void {
@@ -186,7 +192,6 @@ export class Engine {
     }
     if (!this.dirty) return;
     this.dirty = false;
-    this.minimap.reset();
     if (this.tiles.settled) this.tiles.want(wanted(window, this.layout.value, this.end_ns));
     const base_ns = window.first * window.res_ns * 4096;
     this.batch = buildBatch(piecesOf(window, (key) => this.tiles.best(key)), base_ns, window.res_ns, this.styles, this.batch);
@@ -220,7 +225,7 @@ export class Engine {
     const whole = wholeRunResolution(this.end_ns);
     if (onMap) {
       const tileOf = (track: Track) => this.tiles.best({ track: track.id, res_ns: whole, index: 0 });
-      const of = { end_ns: this.end_ns, tracks: this.tracks, tileOf, names: this.names, theme: theme.value };
+      const of = { end_ns: this.end_ns, tracks: this.tracks, tileOf, fill: (name: number) => this.styles.fill(name) };
       this.minimap.draw(onMap, this.width_px, minimap.height / ratio, ratio, this.view.value, of, this.look);
     }
   }

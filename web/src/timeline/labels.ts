@@ -9,6 +9,8 @@ const FONT = '11.5px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 const LEAST_WIDTH_PX = 22;
 const LEAST_CROWD_PX = 84;
 const INSET_PX = 4;
+/** Mean width of a sign in what is written on crowds. */
+const CROWD_SIGN_PX = 6.4;
 const MOST_SIGNS = 160;
 
 /** Writes names into boxes that have room, and numbers onto crowds of merged ones. */
@@ -56,15 +58,17 @@ export class LabelWriter {
   private writeCrowd(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number): void {
     if (width < LEAST_CROWD_PX) return;
     const text = `${count(label.slices)} merged, zoom in`;
-    const textWidth = context.measureText(text).width;
+    const textWidth = text.length * CROWD_SIGN_PX;
     if (textWidth > width - 2 * INSET_PX) return;
     const x = left + (width - textWidth) / 2;
+    context.textAlign = "center";
     context.globalAlpha = 0.82;
     context.fillStyle = "#f4f6f8";
     context.fillRect(x - 4, top + 2, textWidth + 8, ROW_PX - 5);
     context.globalAlpha = 1;
     context.fillStyle = FILL_TEXT;
-    context.fillText(text, x, top + ROW_PX / 2);
+    context.fillText(text, x + textWidth / 2, top + ROW_PX / 2);
+    context.textAlign = "left";
   }
 
   private measured(context: CanvasRenderingContext2D, name: number): { text: string; width: number } {

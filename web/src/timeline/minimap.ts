@@ -1,5 +1,3 @@
-import { fillOf } from "../shared/colour";
-import type { Theme } from "../state/theme";
 import type { Track } from "../api/types";
 import type { Look } from "./overlay";
 import type { Tile } from "./tile";
@@ -10,8 +8,7 @@ export interface Whole {
   end_ns: number;
   tracks: readonly Track[];
   tileOf: (track: Track) => Tile | undefined;
-  names: readonly string[];
-  theme: Theme;
+  fill: (name: number) => string;
 }
 
 /** The whole run, a thin row a track, and where the view is in it. The picture is kept until `reset`. */
@@ -63,7 +60,7 @@ function paintRow(context: CanvasRenderingContext2D, tile: Tile, top: number, ro
   for (let box = 0; box < tile.count; box++) {
     if (tile.depth[box] !== depth) continue;
     context.globalAlpha = tile.slices[box]! > 1 ? 0.35 + tile.busy[box]! / 400 : 0.95;
-    context.fillStyle = fillOf(whole.names[tile.name[box]!] ?? "", whole.theme);
+    context.fillStyle = whole.fill(tile.name[box]!);
     context.fillRect(tile.start_ns[box]! * scale, top, Math.max(1, tile.dur_ns[box]! * scale), Math.max(1, row - 0.5));
   }
 }

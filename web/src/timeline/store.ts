@@ -19,7 +19,7 @@ export class TileStore {
   constructor(
     private readonly run: string,
     private readonly filter: () => string,
-    private readonly arrived: () => void,
+    private readonly arrived: (key: TileKey) => void,
     private readonly refused: (error: Error) => void,
   ) {}
 
@@ -47,7 +47,11 @@ export class TileStore {
   /** Asks for what is missing of these, most wanted first, and stops asking for everything else. */
   want(keys: readonly TileKey[]): void {
     const wanted = new Set(keys.map(keyText));
-    for (const [text, request] of this.asked) if (!wanted.has(text)) request.abort();
+    for (const [text, request] of this.asked) {
+      if (wanted.has(text)) continue;
+      this.asked.delete(text);
+      request.abort();
+    }
     this.queue = keys.filter((key) => {
       const text = keyText(key);
       return !this.asked.has(text) && !this.failed.has(text) && !this.tiles.get(text);
@@ -77,14 +81,14 @@ export class TileStore {
       const tile = decodeTile(buffer);
       this.tiles.set(text, tile);
       if (key.index === 0 && key.res_ns >= (this.whole.get(key.track)?.key.res_ns ?? 0)) this.whole.set(key.track, { key, tile });
-      this.arrived();
+      this.arrived(key);
     } catch (error) {
       if (!request.signal.aborted) {
         this.failed.add(text);
         this.refused(error as Error);
       }
     } finally {
-      this.asked.delete(text);
+      if (this.asked.get(text) === request) this.asked.delete(text);
       this.pump();
     }
   }
@@ -106,6 +110,8 @@ export class TileStore {
   /** Forgets everything: the filter has changed. */
   clear(): void {
     for (const request of this.asked.values()) request.abort();
+    this.asked.clear();
+    this.queue = [];
     this.failed.clear();
     this.whole.clear();
     this.tiles.deleteWhere(() => true);

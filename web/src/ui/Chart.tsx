@@ -71,13 +71,14 @@ function options(props: Props, width: number): uPlot.Options {
   return {
     width,
     height: props.height,
+    padding: [8, 14, 0, 0],
     series,
     bands,
     legend: { show: props.legend ?? true, live: true },
     scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange } },
     axes: [
-      { ...axis, space: 90, values: (_, splits) => splits.map(props.xText) },
-      { ...axis, size: 72, values: (_, splits) => splits.map((value) => (value === null ? "" : props.yText(value))) },
+      { ...axis, size: 26, space: 90, values: (_, splits) => splits.map(props.xText) },
+      { ...axis, size: 72, space: 26, values: (_, splits) => splits.map((value) => (value === null ? "" : props.yText(value))) },
     ],
     cursor: { sync: props.sync ? { key: props.sync } : undefined, drag: { x: true, y: false, setScale: !props.onZoom } },
     hooks: {
