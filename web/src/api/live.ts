@@ -17,7 +17,8 @@ export function followGrowth(): void {
   if (isShareFile() || typeof EventSource === "undefined") return;
   const events = new EventSource("api/events");
   events.addEventListener("open", () => (connected.value = true));
-  events.addEventListener("error", () => (connected.value = false));
+  // A server that refuses the stream for good is one that does not tell of growth, not one that is gone.
+  events.addEventListener("error", () => (connected.value = events.readyState === EventSource.CLOSED ? null : false));
   events.addEventListener("grew", (event) => grew(event.data as string));
   events.addEventListener("runs", () => {
     forgetList();

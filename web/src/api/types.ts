@@ -134,7 +134,9 @@ export type TrackKind = "thread" | "stream" | "series" | "marks";
 export interface Track {
   id: string;
   kind: TrackKind;
-  process: string;
+  /** Name of the process for people, or its number. */
+  process: string | number | null;
+  host?: string | null;
   pid: number | null;
   rank: number | null;
   name: string;

@@ -28,7 +28,7 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
   ];
   return (
     <div class="panel">
-      <div class="panel-main">
+      <div class="panel-main narrow">
         <h2>Range of {duration(width)}</h2>
         <div class="muted">from {duration(range.t0)} to {duration(range.t1)}</div>
         {data && <div class="muted">GPU busy {data.gpu_busy_ns === null ? <span class="faint">not captured</span> : <>{duration(data.gpu_busy_ns)}, {percent(data.gpu_busy_ns / width)}</>}</div>}
@@ -42,7 +42,7 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
       {!data && !error && <Loading what="the range" />}
       {data && <div class="panel-part wide fill"><DataTable label="scopes in the range" columns={columns} rows={data.scopes} sort="-self_ns" words={(row) => [pathText(row.path)]} /></div>}
       {data && data.kernels.length > 0 && (
-        <div class="panel-part wide">
+        <div class="panel-part">
           <h3>Kernels</h3>
           <table aria-label="Kernels in the range"><tbody>{data.kernels.slice(0, 60).map((kernel) => <tr><td class="ellipsis"><Name text={kernel.name} /></td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.total_ns)}</td></tr>)}</tbody></table>
         </div>

@@ -33,6 +33,8 @@ export function Timeline({ run }: { run: string }) {
     control.replace();
   }, [control, answer.data]);
   useEffect(() => control?.engine.refilter(), [control, filter]);
+  const { t0, t1, v0, v1, sel } = route.value.params;
+  useEffect(() => control?.follow(route.value.params), [control, t0, t1, v0, v1, sel]);
   const isEmpty = answer.data !== null && answer.data.tracks.length === 0;
   const ref = (name: keyof Stage | "tip") => (element: HTMLElement | null) => {
     if (element) (parts.current as Record<string, HTMLElement>)[name] = element;

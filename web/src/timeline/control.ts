@@ -36,6 +36,8 @@ export class Control {
   private placed: Placed | null = null;
   private steps: Promise<Steps> | null = null;
   private timer = 0;
+  /** The visible stretch as it was last written into the address. */
+  private written = "";
 
   constructor(readonly run: string, readonly engine: Engine) {}
 
@@ -184,13 +186,32 @@ export class Control {
     this.said.value = `step ${count(steps.index[at])}, ${duration(steps.step_ns[at])}`;
   }
 
+  /** Takes what an address says that was not written here: a link, or the browser's back button. */
+  follow(params: Record<string, string>): void {
+    const range = readRange(params);
+    const shown = this.engine.overlay.range;
+    if (range?.t0 !== shown?.t0 || range?.t1 !== shown?.t1) {
+      this.engine.overlay.range = range;
+      if (range && !params.v0) this.engine.fit(range.t0, range.t1);
+    }
+    if (!params.sel) {
+      this.engine.overlay.arrows = [];
+      this.place(null);
+    }
+    const view = readRange(params, "v0", "v1");
+    if (view && `${params.v0} ${params.v1}` !== this.written && this.engine.end_ns > 0) this.engine.setView(view);
+    this.engine.invalidate();
+  }
+
   /** Writes the visible stretch into the address, a moment after it came to rest. */
   keepAddress(view: Viewport): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
       if (route.value.view !== "timeline" || route.value.run !== this.run) return;
       const whole = view.t0 <= 0 && view.t1 >= this.engine.end_ns;
-      setParams({ v0: whole ? null : String(Math.round(view.t0)), v1: whole ? null : String(Math.round(view.t1)) });
+      const [v0, v1] = whole ? [null, null] : [String(Math.round(view.t0)), String(Math.round(view.t1))];
+      this.written = `${v0} ${v1}`;
+      setParams({ v0, v1 });
     }, ADDRESS_PAUSE_MS);
   }
 

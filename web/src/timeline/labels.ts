@@ -33,7 +33,7 @@ export class LabelWriter {
       const left = Math.max(0, (label.start_ns - frame.t0) / frame.ns_per_px);
       const right = Math.min(frame.width_px, (label.end_ns - frame.t0) / frame.ns_per_px);
       const width = right - left;
-      if (label.flags & MERGED) this.writeCrowd(context, label, left, width, top);
+      if (label.flags & MERGED) this.writeCrowd(context, label, left, width, top, frame.theme === "dark");
       else if (width >= LEAST_WIDTH_PX) this.writeName(context, label, left, width, top);
     }
     context.globalAlpha = 1;
@@ -55,18 +55,18 @@ export class LabelWriter {
     }
   }
 
-  private writeCrowd(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number): void {
+  private writeCrowd(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number, isDark: boolean): void {
     if (width < LEAST_CROWD_PX) return;
     const text = `${count(label.slices)} merged, zoom in`;
     const textWidth = text.length * CROWD_SIGN_PX;
     if (textWidth > width - 2 * INSET_PX) return;
     const x = left + (width - textWidth) / 2;
     context.textAlign = "center";
-    context.globalAlpha = 0.82;
-    context.fillStyle = "#f4f6f8";
+    context.globalAlpha = 0.85;
+    context.fillStyle = isDark ? "#1c222a" : "#f6f8fa";
     context.fillRect(x - 4, top + 2, textWidth + 8, ROW_PX - 5);
     context.globalAlpha = 1;
-    context.fillStyle = FILL_TEXT;
+    context.fillStyle = isDark ? "#dde3ea" : FILL_TEXT;
     context.fillText(text, x + textWidth / 2, top + ROW_PX / 2);
     context.textAlign = "left";
   }

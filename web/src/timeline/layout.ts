@@ -29,10 +29,13 @@ export interface Layout { readonly lines: Line[]; readonly height: number }
 
 /** Heading a track stands under. */
 export function groupOf(track: Track): { key: string; title: string } {
-  if (track.kind === "series") return { key: `machine ${track.process}`, title: track.process ? `Machine ${track.process}` : "Machine" };
-  const rank = track.rank === null || track.rank === undefined ? "" : `rank ${track.rank} · `;
-  const pid = track.pid === null || track.pid === undefined ? "" : ` · pid ${track.pid}`;
-  return { key: `process ${track.process} ${track.pid}`, title: `${rank}${track.process || "process"}${pid}` };
+  const process = typeof track.process === "string" && track.process !== "" ? track.process : null;
+  if (track.kind === "series") {
+    const machine = track.host ?? process ?? "";
+    return { key: `machine ${machine}`, title: `Machine ${machine}`.trim() };
+  }
+  const words = [track.rank === null || track.rank === undefined ? null : `rank ${track.rank}`, process ?? "process", track.pid === null ? null : `pid ${track.pid}`];
+  return { key: `process ${track.process} ${track.pid}`, title: words.filter((word) => word !== null).join(" · ") };
 }
 
 /** Places the tracks under their headings, in the order the server gives. */

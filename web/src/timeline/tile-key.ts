@@ -37,5 +37,5 @@ export function keyText(key: TileKey): string {
 
 /** The resolution at which one tile holds the whole run. */
 export function wholeRunResolution(end_ns: number): number {
-  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(end_ns, 1) / TILE_UNITS + 1e-9)));
+  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(end_ns, 1) / TILE_UNITS)));
 }

@@ -24,11 +24,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <a class="brand" href="#/runs" aria-label="hodo, all runs"><Logo /> hodo</a>
         <nav class="tabs" aria-label="Views">
           {!isShareFile() && <Tab view="runs" href="#/runs" />}
+          {run !== null && view !== "compare" && <span class="crumb ellipsis" title={plain(run)}>{cut(plain(run), 80)}</span>}
           {run !== null && view !== "compare" && RUN_VIEWS.map((name) => <Tab view={name} href={viewLink(name, run)} />)}
           {!isShareFile() && <Tab view="compare" href={formatRoute({ view: "compare", run: run ?? "", other: null, params: {} })} />}
           {!isShareFile() && <Tab view="sql" href={viewLink("sql", run)} />}
         </nav>
-        {run !== null && view !== "compare" && <div class="crumb ellipsis muted" title={plain(run)}>{cut(plain(run), 80)}</div>}
         <LiveSign run={run} />
         <FilterBox />
         <button class="plain" aria-label={theme.value === "dark" ? "Light theme" : "Dark theme"} title="Dark or light" onClick={toggleTheme}>

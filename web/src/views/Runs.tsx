@@ -38,7 +38,7 @@ function RunTable({ runs }: { runs: ListedRun[] }) {
   const hasRanks = runs.some((run) => run.rank !== null);
   const columns: Column<ListedRun>[] = [
     { key: "pick", title: "", value: () => null, cell: (run) => <input type="checkbox" aria-label={`Choose ${plain(run.id)} to compare`} checked={picked.includes(run.id)} onClick={(event) => { event.stopPropagation(); toggle(run.id); }} /> },
-    { key: "app", title: "program", value: (run) => run.app, cell: (run) => <a href={viewLink("overview", run.id)} onClick={(event) => event.stopPropagation()}><b><Name text={run.app || "(no name)"} /></b></a> },
+    { key: "app", title: "program", value: (run) => run.app, cell: (run) => <a href={viewLink("overview", run.id)} title={cut(plain(String(run.attributes?.command ?? "")), 400)} onClick={(event) => event.stopPropagation()}><b><Name text={run.app || "(no name)"} /></b></a> },
     { key: "id", title: "run", value: (run) => run.id, cell: (run) => <span class="mono muted"><Name text={run.id} /></span> },
     { key: "start_unix_ns", title: "when (UTC)", isNumber: true, value: (run) => run.start_unix_ns, cell: (run) => moment(run.start_unix_ns) },
     { key: "duration_ns", title: "duration", isNumber: true, value: (run) => run.duration_ns, cell: (run) => duration(run.duration_ns) },
@@ -67,8 +67,11 @@ function CompareButton({ picked }: { picked: string[] }) {
   return <button class={ready ? "primary" : ""} disabled={!ready} onClick={() => ready && go(formatRoute({ view: "compare", run: base, other: head, params: {} }))}>{ready ? "Compare the two" : "Choose two to compare"}</button>;
 }
 
+/** Attributes that are too long for a list; the box above the table finds them all the same. */
+const LONG_ATTRIBUTES = ["command", "cwd", "imported"];
+
 function Attributes({ of }: { of: Record<string, unknown> | null }) {
-  const pairs = Object.entries(of ?? {});
+  const pairs = Object.entries(of ?? {}).filter(([key, value]) => !LONG_ATTRIBUTES.includes(key) && value !== null && value !== "");
   if (pairs.length === 0) return <span class="faint">–</span>;
   return <span class="ellipsis">{pairs.slice(0, 4).map(([key, value]) => <><span class="tag">{cut(plain(`${key}=${String(value)}`), 40)}</span> </>)}</span>;
 }
