@@ -7,7 +7,12 @@ export function CopyButton({ label, text }: { label: string; text: () => string 
     setSaid((await toClipboard(text())) ? "Copied" : "Not allowed");
     setTimeout(() => setSaid(null), 1500);
   };
-  return <button class="plain" onClick={() => void copy()}><span role="status">{said ?? label}</span></button>;
+  return (
+    <>
+      <button class="plain" onClick={() => void copy()}>{said ?? label}</button>
+      <span class="sr" role="status">{said}</span>
+    </>
+  );
 }
 
 async function toClipboard(text: string): Promise<boolean> {
