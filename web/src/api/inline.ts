@@ -29,3 +29,10 @@ function missing(): Response {
   const error = "This file does not hold that. `hodo view` on the run shows all of it.";
   return new Response(JSON.stringify({ error }), { status: 404 });
 }
+
+/** The only run of a shared file. */
+export function sharedRun(): string | null {
+  const list = load()?.["api/runs"];
+  const runs = list && "json" in list ? (list.json as { runs?: { id: string }[] }).runs : undefined;
+  return runs?.[0]?.id ?? null;
+}

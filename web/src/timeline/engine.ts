@@ -80,6 +80,7 @@ export class Engine {
     this.tracks = answer.tracks.map((track) => ({ ...track, id: String(track.id) }));
     this.names = answer.names;
     this.end_ns = Math.max(answer.end_ns, 1);
+    this.tiles.end_ns = this.end_ns;
     if (!isFirst && answer.end_ns > before) this.tiles.forgetFrom(before);
     if (!isFirst) this.curves.clear();
     this.labels.reset();

@@ -1,4 +1,5 @@
 import { getBytes, runUrl } from "../api/client";
+import { isShareFile } from "../api/inline";
 import { Lru } from "../shared/lru";
 import { coarser, keyText, tileSpan, type TileKey } from "./tile-key";
 import { decodeTile, type Tile } from "./tile";
@@ -11,7 +12,9 @@ const COARSER_STEPS = 26;
 export class TileStore {
   private readonly tiles = new Lru<string, Tile>(KEPT_TILES);
   /** Tiles of the whole run, which stand in for all others and are never forgotten. */
-  private readonly whole = new Map<string, { key: TileKey; tile: Tile }>();
+  private readonly whole = new Map<string, Tile>();
+  /** Where the run ends: a first tile that reaches so far holds all of it. */
+  end_ns = Infinity;
   private readonly asked = new Map<string, AbortController>();
   private queue: TileKey[] = [];
   private failed = new Set<string>();
@@ -28,20 +31,15 @@ export class TileStore {
     return this.tiles.get(keyText(key));
   }
 
-  /** The tile, or the finest one here that covers its time. */
+  /** The tile, or the finest coarser one here, or that of the whole run. */
   best(key: TileKey): Tile | undefined {
     let at = key;
     for (let step = 0; step < COARSER_STEPS; step++) {
-      const tile = this.tiles.get(keyText(at)) ?? this.wholeAt(at);
+      const tile = this.tiles.get(keyText(at));
       if (tile) return tile;
       at = coarser(at);
     }
-    return undefined;
-  }
-
-  private wholeAt(key: TileKey): Tile | undefined {
-    const kept = this.whole.get(key.track);
-    return kept && kept.key.res_ns === key.res_ns && kept.key.index === key.index ? kept.tile : undefined;
+    return this.whole.get(key.track);
   }
 
   /** Asks for what is missing of these, most wanted first, and stops asking for everything else. */
@@ -80,12 +78,12 @@ export class TileStore {
       const buffer = await getBytes(this.url(key), request.signal);
       const tile = decodeTile(buffer);
       this.tiles.set(text, tile);
-      if (key.index === 0 && key.res_ns >= (this.whole.get(key.track)?.key.res_ns ?? 0)) this.whole.set(key.track, { key, tile });
+      if (key.index === 0 && tileSpan(key).t1 >= this.end_ns) this.whole.set(key.track, tile);
       this.arrived(key);
     } catch (error) {
       if (!request.signal.aborted) {
         this.failed.add(text);
-        this.refused(error as Error);
+        if (!isShareFile()) this.refused(error as Error);
       }
     } finally {
       if (this.asked.get(text) === request) this.asked.delete(text);
