@@ -22,6 +22,11 @@ export function count(n: number | null | undefined): string {
   return Number.isInteger(n) ? groups(n) : digits(n);
 }
 
+/** A number with its word, in the plural where it is not one. */
+export function many(n: number, one: string, more = one + "s"): string {
+  return `${count(n)} ${n === 1 ? one : more}`;
+}
+
 /** What stands where a number was not captured. */
 export const NOT_CAPTURED = "–";
 

@@ -59,7 +59,7 @@ function options(props: Props, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
   const axis = { stroke: of("--text-2"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), size: 4 }, font: "11px system-ui, sans-serif" };
-  const series: uPlot.Series[] = [{ value: (_, value) => (value === null || value === undefined ? "" : props.xText(value)) }];
+  const series: uPlot.Series[] = [{ label: "at", value: (_, value) => (value === null || value === undefined ? "" : props.xText(value)) }];
   const bands: uPlot.Band[] = [];
   for (const curve of props.curves) {
     series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: false }, value: (_, value) => (value === null ? "–" : props.yText(value)) });

@@ -3,7 +3,7 @@ import { runUrl } from "../api/client";
 import type { FlameAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { fillOf, isWait } from "../shared/colour";
-import { count, cut, duration, percent, plain } from "../shared/format";
+import { cut, duration, many, percent, plain } from "../shared/format";
 import { route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
 import { Empty, Failure, Loading } from "../ui/Notes";
@@ -69,7 +69,7 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
           <b><Name text={shown.node.name} tag={shown.node.tag} /></b>
           <span>{duration(shown.node.value_ns)} <span class="faint">{percent(shown.node.value_ns / whole)} of all</span></span>
           <span>self {duration(shown.node.self_ns)} <span class="faint">{percent(shown.node.value_ns ? shown.node.self_ns / shown.node.value_ns : 0)}</span></span>
-          <span>{count(shown.node.count)} times</span>
+          <span>{many(shown.node.count, "time")}</span>
           <span>each {duration(shown.node.count ? shown.node.value_ns / shown.node.count : null)}</span>
           <a href={viewLink("timeline", run, { q: shown.node.name })}>find on the timeline</a>
         </div>

@@ -1,5 +1,5 @@
 import type { Report } from "../api/types";
-import { count, duration, percent, plain } from "../shared/format";
+import { count, duration, many, percent, plain } from "../shared/format";
 
 const LOST_WHY: Record<string, string> = {
   ring_full: "no free memory: disk or pump too slow",
@@ -49,7 +49,7 @@ function overhead(report: Report): string {
 }
 
 function missing(report: Report): string[] {
-  const out = report.gpu.missing.map((absence) => `GPU work not captured in ${count(absence.processes)} ${absence.processes === 1 ? "process" : "processes"}: ${plain(absence.why)}`);
+  const out = report.gpu.missing.map((absence) => `GPU work not captured in ${many(absence.processes, "process", "processes")}: ${plain(absence.why)}`);
   if (report.machines.length === 0) out.push("machine not sampled: hodo monitor does, or HODO_TELEMETRY=1s in the program's environment");
   for (const machine of report.machines) {
     for (const absent of machine.absent) out.push(`${plain(machine.host)}: ${plain(absent.part)} not sampled: ${plain(absent.why)}${absent.fix ? `; ${plain(absent.fix)}` : ""}`);

@@ -1,7 +1,7 @@
 import { runUrl } from "../api/client";
 import type { Report, Steps, Verdict } from "../api/types";
 import { useJson } from "../api/use";
-import { count, cut, duration, moment, percent, plain } from "../shared/format";
+import { count, cut, duration, many, moment, percent, plain } from "../shared/format";
 import { route, viewLink } from "../state/route";
 import { ShareBar, SplitBar } from "../ui/Bars";
 import { Empty, Failure, Loading } from "../ui/Notes";
@@ -37,12 +37,12 @@ export function Overview({ run }: { run: string }) {
 
 function Title({ report }: { report: Report }) {
   const threads = report.processes.reduce((sum, process) => sum + process.threads.length, 0);
-  const kernels = report.gpu.captured > 0 ? `${count(report.gpu.all?.kernels ?? 0)} kernels` : "kernels not captured";
+  const kernels = report.gpu.captured > 0 ? many(report.gpu.all?.kernels ?? 0, "kernel") : "kernels not captured";
   return (
     <header>
       <h1><Name text={report.run.app || "run"} /> <State state={report.state} /> <span class="wall">{duration(report.wall_ns)}</span></h1>
       <div class="muted">{moment(report.start_ns)} UTC · {plain(report.run.host)} · <code>{cut(plain(report.run.argv.join(" ")), 240)}</code>{report.run.git_revision && <> · commit <code>{plain(report.run.git_revision).slice(0, 10)}</code></>}</div>
-      <div class="muted">{count(report.processes.length)} {report.processes.length === 1 ? "process" : "processes"} · {count(threads)} threads · {count(report.spans)} scopes{report.spans_shown !== report.spans && <b class="warn"> ({count(report.spans_shown)} fit the filter)</b>} · {kernels}</div>
+      <div class="muted">{many(report.processes.length, "process", "processes")} · {many(threads, "thread")} · {many(report.spans, "scope")}{report.spans_shown !== report.spans && <b class="warn"> ({count(report.spans_shown)} fit the filter)</b>} · {kernels}</div>
     </header>
   );
 }
