@@ -8,7 +8,7 @@ await mkdir(folder, { recursive: true });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: CHROMIUM_ARGS });
 const page = await browser.newPage({ viewport: { width: Number(width), height: Number(width) > 2000 ? 1300 : 800 }, colorScheme: theme });
 page.on("console", (message) => { if (message.type() === "error") console.log("console:", message.text()); });
-page.on("pageerror", (error) => console.log("error:", error.message));
+page.on("pageerror", (error) => console.log("error:", error.stack));
 const views = { runs: "#/runs", overview: `#/run/${run}/overview`, timeline: `#/run/${run}/timeline`, flame: `#/run/${run}/flame`, tables: `#/run/${run}/tables`, kernels: `#/run/${run}/tables?table=kernels`, marks: `#/run/${run}/marks`, system: `#/run/${run}/system`, compare: `#/compare/${run}/${other || run}`, sql: `#/sql/${run}` };
 if (process.env.SEL) views.details = `#/run/${run}/timeline?sel=${process.env.SEL}`;
 if (process.env.RANGE) views.range = `#/run/${run}/timeline?${process.env.RANGE}`;

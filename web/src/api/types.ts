@@ -128,7 +128,10 @@ export interface Report {
   records: Account;
 }
 
-export interface Steps { path: string[] | string | null; step_ns: number[]; start_ns: number[]; index: (number | null)[]; parts: Record<string, (number | null)[]> | null; per_point: number | null }
+/** The steps of a run; a run without any has only `why`. */
+export interface Steps { path: string[] | string | null; step_ns?: number[]; start_ns?: number[]; index?: (number | null)[]; parts?: Record<string, (number | null)[]> | null; per_point?: number | null; why?: string | null }
+/** The steps of a run that has some. */
+export interface SomeSteps extends Steps { step_ns: number[]; start_ns: number[]; index: (number | null)[] }
 
 export type TrackKind = "thread" | "stream" | "series" | "marks";
 export interface Track {

@@ -56,6 +56,7 @@ export function Timeline({ run }: { run: string }) {
       <div class="tl-body" ref={ref("scroll")}>
         <div class="tl-content" style={{ height: `${control?.engine.layout.value.height ?? 0}px` }}>
           <div class="tl-stick"><div class="tl-canvases">
+            <canvas ref={ref("grid")} aria-hidden="true" />
             <canvas ref={ref("boxes")} aria-hidden="true" />
             <canvas class="front" ref={ref("front")} role="img" aria-label="Timeline. The list of tracks and the keys of the help do the same for the keyboard." />
           </div></div>

@@ -174,16 +174,17 @@ export class Control {
   async step(by: 1 | -1 | { index: number }): Promise<void> {
     this.steps ??= getJson<Steps>(runUrl(this.run, "steps"));
     const steps = await this.steps.catch(() => null);
-    if (!steps || steps.start_ns.length === 0) {
+    const { start_ns = [], step_ns = [], index = [] } = steps ?? {};
+    if (start_ns.length === 0) {
       this.said.value = "this run has no steps: a loop of scopes with an index makes some";
       return;
     }
     const middle = (this.engine.view.value.t0 + this.engine.view.value.t1) / 2;
-    const at = typeof by === "object" ? steps.index.findIndex((index) => (index ?? -1) >= by.index) : besides(steps, middle, by);
-    if (at < 0 || at >= steps.start_ns.length) return;
-    const start = steps.start_ns[at]!;
-    this.engine.fit(start, start + steps.step_ns[at]!);
-    this.said.value = `step ${count(steps.index[at])}, ${duration(steps.step_ns[at])}`;
+    const at = typeof by === "object" ? index.findIndex((each) => (each ?? -1) >= by.index) : besides(start_ns, step_ns, middle, by);
+    if (at < 0 || at >= start_ns.length) return;
+    const start = start_ns[at]!;
+    this.engine.fit(start, start + step_ns[at]!);
+    this.said.value = `step ${count(index[at])}, ${duration(step_ns[at])}`;
   }
 
   /** Takes what an address says that was not written here: a link, or the browser's back button. */
@@ -220,9 +221,10 @@ export class Control {
   }
 }
 
-function besides(steps: Steps, middle: number, by: 1 | -1): number {
-  let at = steps.start_ns.findIndex((start, which) => middle < start + steps.step_ns[which]!);
-  if (at < 0) at = steps.start_ns.length;
-  const inside = middle >= (steps.start_ns[at] ?? Infinity);
+/** The step after or before the one around a moment. */
+export function besides(start_ns: readonly number[], step_ns: readonly number[], middle: number, by: 1 | -1): number {
+  let at = start_ns.findIndex((start, which) => middle < start + step_ns[which]!);
+  if (at < 0) at = start_ns.length;
+  const inside = middle >= (start_ns[at] ?? Infinity);
   return by > 0 ? (inside ? at + 1 : at) : at - 1;
 }

@@ -19,7 +19,7 @@ import { resolution, tilesOver, wholeRunResolution, type TileKey } from "./tile-
 import { fitted, kept, wholeRun, type Viewport } from "./viewport";
 
 /** The elements that the engine draws into. */
-export interface Stage { scroll: HTMLElement; boxes: HTMLCanvasElement; front: HTMLCanvasElement; ruler: HTMLCanvasElement; minimap: HTMLCanvasElement }
+export interface Stage { scroll: HTMLElement; grid: HTMLCanvasElement; boxes: HTMLCanvasElement; front: HTMLCanvasElement; ruler: HTMLCanvasElement; minimap: HTMLCanvasElement }
 
 /** Slack around thin boxes for the pointer. */
 const SLACK_PX = 3;
@@ -158,13 +158,12 @@ export class Engine {
   };
 
   private frame(): Frame {
-    const { scroll, boxes, front } = this.stage;
+    const { scroll, grid, boxes, front } = this.stage;
     const host = boxes.parentElement;
     const ratio = devicePixelRatio || 1;
     this.width_px = Math.max(1, host?.clientWidth ?? 1);
     const height_px = scroll.clientHeight;
-    sizeCanvas(boxes, this.width_px, height_px, ratio);
-    sizeCanvas(front, this.width_px, height_px, ratio);
+    for (const canvas of [grid, boxes, front]) sizeCanvas(canvas, this.width_px, height_px, ratio);
     return { t0: this.view.value.t0, ns_per_px: this.ns_per_px, scroll_px: scroll.scrollTop, width_px: this.width_px, height_px, ratio, pointed: this.pointedName, theme: theme.value };
   }
 
@@ -172,11 +171,10 @@ export class Engine {
     const frame = this.frame();
     this.refresh(frame);
     this.renderer?.draw(frame);
-    const context = this.stage.front.getContext("2d");
+    const under = cleared(this.stage.grid, frame);
+    if (under) drawGrid(under, this.layout.value, frame, this.look);
+    const context = cleared(this.stage.front, frame);
     if (!context) return;
-    context.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
-    context.clearRect(0, 0, frame.width_px, frame.height_px);
-    drawGrid(context, this.layout.value, frame, this.look);
     this.drawCurves(context, frame);
     if (this.batch) this.labels.write(context, this.batch, frame);
     drawOverlay(context, this.overlay, frame, this.look);
@@ -242,6 +240,14 @@ export class Engine {
     const tile = this.tiles.best({ track: track.id, res_ns, index: first });
     return tile ? boxAt(tile, found.line, found.depth, at_ns, SLACK_PX * this.ns_per_px) : null;
   }
+}
+
+/** A canvas wiped for a new frame. */
+function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
+  const context = canvas.getContext("2d");
+  context?.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
+  context?.clearRect(0, 0, frame.width_px, frame.height_px);
+  return context;
 }
 
 function shifted(view: Viewport, by_ns: number): Viewport {

@@ -5,7 +5,7 @@ import { COPY, FAILED, WAIT } from "./tile";
 
 /** A renderer for where WebGL 2 is not to be had: the same boxes on a plain canvas. */
 export function flatRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
-  const context = canvas.getContext("2d", { alpha: false });
+  const context = canvas.getContext("2d");
   if (!context) return null;
   let batch: Batch | null = null;
   return {
@@ -16,8 +16,7 @@ export function flatRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
     draw(frame) {
       const [r, g, b] = GROUND[frame.theme];
       context.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
-      context.fillStyle = `rgb(${r},${g},${b})`;
-      context.fillRect(0, 0, frame.width_px, frame.height_px);
+      context.clearRect(0, 0, frame.width_px, frame.height_px);
       if (!batch) return;
       const { floats, words, count, base_ns, unit_ns } = batch;
       const offset = (frame.t0 - base_ns) / unit_ns;

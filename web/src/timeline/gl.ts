@@ -66,7 +66,7 @@ export const GROUND: Record<Theme, readonly [number, number, number]> = { dark: 
 
 /** A renderer that draws all boxes in one call; nothing where WebGL 2 is not to be had. */
 export function webglRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
-  const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false, powerPreference: "high-performance" });
+  const gl = canvas.getContext("webgl2", { alpha: true, premultipliedAlpha: true, antialias: false, depth: false, powerPreference: "high-performance" });
   const program = gl && makeProgram(gl);
   if (!gl || !program) return null;
   const place = (name: string) => gl.getUniformLocation(program, name);
@@ -92,7 +92,7 @@ export function webglRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
     draw(frame) {
       const [r, g, b] = GROUND[frame.theme];
       gl.viewport(0, 0, canvas.width, canvas.height);
-      gl.clearColor(r / 255, g / 255, b / 255, 1);
+      gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);
       if (!batch || batch.count === 0) return;
       gl.useProgram(program);

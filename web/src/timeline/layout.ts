@@ -34,7 +34,9 @@ export function groupOf(track: Track): { key: string; title: string } {
     const machine = track.host ?? process ?? "";
     return { key: `machine ${machine}`, title: `Machine ${machine}`.trim() };
   }
-  const words = [track.rank === null || track.rank === undefined ? null : `rank ${track.rank}`, process ?? "process", track.pid === null ? null : `pid ${track.pid}`];
+  const hasPid = track.pid !== null && track.pid !== undefined;
+  if (track.kind === "marks" && !hasPid) return { key: "marks", title: "Marks" };
+  const words = [track.rank === null || track.rank === undefined ? null : `rank ${track.rank}`, process ?? "process", hasPid ? `pid ${track.pid}` : null];
   return { key: `process ${track.process} ${track.pid}`, title: words.filter((word) => word !== null).join(" · ") };
 }
 

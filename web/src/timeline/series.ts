@@ -1,4 +1,5 @@
 import { getJson, runUrl } from "../api/client";
+import { isShareFile } from "../api/inline";
 import type { MarkValues, SeriesValues, Track } from "../api/types";
 import { inUnit } from "../shared/format";
 import type { Frame } from "./gl";
@@ -10,6 +11,7 @@ import type { Viewport } from "./viewport";
 export interface Curve { t_ns: number[]; mean: (number | null)[]; min: (number | null)[]; max: (number | null)[] }
 
 const POINTS = 2000;
+export const SHARED_POINTS = 800;
 
 /** Curves of the visible stretch, asked for in windows with stable ends. */
 export class CurveStore {
@@ -44,7 +46,9 @@ export class CurveStore {
       return { t_ns: values.x, mean: values.y, min: values.min ?? values.y, max: values.max ?? values.y };
     }
     const id = encodeURIComponent(track.series ?? track.id);
-    return getJson<SeriesValues>(runUrl(this.run, `series/${id}`, { t0, t1, max: POINTS }));
+    // A shared file holds each series once, as the system view asks for it.
+    const params = isShareFile() ? { max: SHARED_POINTS } : { t0, t1, max: POINTS };
+    return getJson<SeriesValues>(runUrl(this.run, `series/${id}`, params));
   }
 
   clear(): void {
@@ -110,7 +114,7 @@ function band(context: CanvasRenderingContext2D, curve: Curve, x: (ns: number) =
   context.globalAlpha = 0.22;
   for (let at = 0; at < curve.t_ns.length; at++) {
     const [low, high] = [curve.min[at], curve.max[at]];
-    if (low === null || high === null || low === undefined || high === undefined) continue;
+    if (low === null || high === null || low === undefined || high === undefined || low === high) continue;
     const left = x(curve.t_ns[at]!);
     const right = at + 1 < curve.t_ns.length ? x(curve.t_ns[at + 1]!) : left + 1;
     context.fillRect(left, y(high), Math.max(1, Math.min(right - left, 200)), Math.max(1, y(low) - y(high)));

@@ -21,6 +21,9 @@ interface Props {
   yRange?: [number, number];
 }
 
+/** Curves of fewer points show each of them. */
+const FEW_POINTS = 40;
+
 /** Colours for curves, told apart by colour-blind eyes. */
 export const CURVE_COLOURS = ["#4f94e0", "#d9923c", "#3fa583", "#cf6f86", "#9a83d0", "#a89640", "#3fa3b5", "#8a98a8"];
 
@@ -62,7 +65,7 @@ function options(props: Props, width: number): uPlot.Options {
   const series: uPlot.Series[] = [{ label: "at", value: (_, value) => (value === null || value === undefined ? "" : props.xText(value)) }];
   const bands: uPlot.Band[] = [];
   for (const curve of props.curves) {
-    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: false }, value: (_, value) => (value === null ? "–" : props.yText(value)) });
+    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: props.x.length < FEW_POINTS, size: 5 }, value: (_, value) => (value === null ? "–" : props.yText(value)) });
     if (!curve.low || !curve.high) continue;
     const at = series.length;
     series.push({ label: "", stroke: "transparent", points: { show: false } }, { label: "", stroke: "transparent", points: { show: false } });
@@ -77,7 +80,7 @@ function options(props: Props, width: number): uPlot.Options {
     legend: { show: props.legend ?? true, live: true },
     scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange } },
     axes: [
-      { ...axis, size: 26, space: 90, values: (_, splits) => splits.map(props.xText) },
+      { ...axis, size: 26, space: 64, values: (_, splits) => splits.map(props.xText) },
       { ...axis, size: 72, space: 26, values: (_, splits) => splits.map((value) => (value === null ? "" : props.yText(value))) },
     ],
     cursor: { sync: props.sync ? { key: props.sync } : undefined, drag: { x: true, y: false, setScale: !props.onZoom } },

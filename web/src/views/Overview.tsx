@@ -24,7 +24,7 @@ export function Overview({ run }: { run: string }) {
       {data.spans === 0
         ? <Empty title="No scopes in this run" command={'with hodo.scope("step"):\n    ...'}>Nothing tells yet where the time went. Open scopes around the steps of the program; docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
         : <VerdictBox verdict={data.verdict} isFiltered={filter !== ""} />}
-      {steps.data && steps.data.step_ns.length > 1 && <StepStrip run={run} steps={steps.data} />}
+      {steps.data && <StepsOf run={run} steps={steps.data} />}
       <div class="columns">
         <TopScopes report={data} run={run} />
         <TopKernels report={data} run={run} />
@@ -33,6 +33,12 @@ export function Overview({ run }: { run: string }) {
       </div>
     </div>
   );
+}
+
+function StepsOf({ run, steps }: { run: string; steps: Steps }) {
+  const { step_ns, start_ns, index } = steps;
+  if (step_ns && start_ns && index && step_ns.length > 1) return <StepStrip run={run} steps={{ ...steps, step_ns, start_ns, index }} />;
+  return steps.why ? <section class="card"><h2>Steps</h2><p class="muted small-gap">{plain(steps.why)}</p></section> : null;
 }
 
 function Title({ report }: { report: Report }) {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Steps } from "../api/types";
+import type { SomeSteps } from "../api/types";
 import { count, duration, plain } from "../shared/format";
 import { go, viewLink } from "../state/route";
 import { theme } from "../state/theme";
@@ -15,7 +15,7 @@ export function percentile(values: readonly number[], share: number): number {
 }
 
 /** How long each step took, with its parts; a click shows the step on the timeline. */
-export function StepStrip({ run, steps }: { run: string; steps: Steps }) {
+export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [at, setAt] = useState<number | null>(null);
   const median = percentile(steps.step_ns, 0.5);
@@ -51,7 +51,7 @@ export function StepStrip({ run, steps }: { run: string; steps: Steps }) {
   );
 }
 
-function drawStrip(canvas: HTMLCanvasElement, width: number, steps: Steps, top: number, median: number): void {
+function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, top: number, median: number): void {
   const ratio = devicePixelRatio || 1;
   sizeCanvas(canvas, width, HEIGHT_PX, ratio);
   const context = canvas.getContext("2d");

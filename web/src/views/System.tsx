@@ -9,6 +9,7 @@ import { go, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { Empty, Failure, Loading } from "../ui/Notes";
 import { Name } from "../ui/Text";
+import { SHARED_POINTS } from "../timeline/series";
 import { RangeNote } from "./RangeNote";
 
 /** Series shown before others are asked for. */
@@ -36,9 +37,15 @@ export function seriesSource(series: SeriesName): string {
   return [series.host, series.device ?? series.source].filter(Boolean).join(" · ") || "machine";
 }
 
+/** Whether a series says how large something is, not what goes on: shown last. */
+function isConstant(series: SeriesName): boolean {
+  return /(total|limit|cores|max)$/.test(seriesTitle(series));
+}
+
 function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
   const { find = "", all } = route.value.params;
-  const found = find ? series.filter((each) => hasWords(find, [seriesTitle(each), seriesSource(each), each.unit])) : series;
+  const ordered = [...series].sort((a, b) => Number(isConstant(a)) - Number(isConstant(b)));
+  const found = find ? ordered.filter((each) => hasWords(find, [seriesTitle(each), seriesSource(each), each.unit])) : ordered;
   const most = find || all ? found.length : FIRST_SHOWN * 2;
   const groups = new Map<string, SeriesName[]>();
   for (const each of found.slice(0, most)) {
@@ -71,7 +78,7 @@ function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; 
   const version = growth.value[run]?.generation ?? 0;
   useEffect(() => {
     let wanted = true;
-    getJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: 800 })).then((found) => wanted && setValues(found), () => wanted && setValues({ t_ns: [], mean: [], min: [], max: [] }));
+    getJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS })).then((found) => wanted && setValues(found), () => wanted && setValues({ t_ns: [], mean: [], min: [], max: [] }));
     return () => {
       wanted = false;
     };

@@ -155,7 +155,7 @@ test("flame, tables, marks and system of the demo", real, async () => {
   await to(page, `#/run/${demos[0]}/tables?table=loops`);
   await page.getByRole("table", { name: "benchmark loops" }).getByText("matmul").first().waitFor();
   await to(page, `#/run/${demos[0]}/marks`);
-  await page.getByRole("img", { name: "loss over time" }).waitFor();
+  await page.getByRole("img", { name: "loss over time", exact: true }).waitFor();
   await to(page, `#/run/${demos[0]}/system`);
   await page.getByText(/The machine was not sampled|of \d+ series/).first().waitFor();
   check();
