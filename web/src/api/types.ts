@@ -158,7 +158,7 @@ export interface Placed { id: string; name: string; track: string; depth: number
 export interface Instances { count: number; histogram: { edges_ns: number[]; counts: number[] }; p50_ns: number; p95_ns: number; max_ns: number }
 export interface SpanKernel { id: string; name: string; start_ns: number; duration_ns: number; stream: string | number; launched_ns: number | null; track?: string; depth?: number }
 export interface SpanDetails extends Placed {
-  tag: string | null;
+  tag: string | Tag | null;
   path: string[];
   thread: string | null;
   process: string | null;
@@ -194,7 +194,7 @@ export interface RangeAnswer {
   gpu_busy_ns: number | null;
   marks: { name: string; count: number; mean?: number | null; min?: number | null; max?: number | null; last?: unknown }[];
 }
-export interface FlameNode { name: string; tag: string | null; value_ns: number; self_ns: number; count: number; children: FlameNode[] }
+export interface FlameNode { name: string; tag: string | Tag | null; value_ns: number; self_ns: number; count: number; children: FlameNode[] }
 export interface FlameAnswer { by: string; roots: FlameNode[]; why?: string | null; rest_ns?: number | null }
 export interface SearchAnswer { hits: Placed[]; total: number }
 export interface MarkName { name: string; kind?: string; count: number; last: unknown }

@@ -4,6 +4,7 @@ import type { Placed, SpanDetails, SpanKernel } from "../api/types";
 import { useJson } from "../api/use";
 import { withTerm } from "../shared/filter";
 import { anyValue, count, cut, duration, percent, plain } from "../shared/format";
+import { tagText } from "../shared/tag";
 import { route, setParams, viewLink } from "../state/route";
 import { Histogram } from "../ui/Bars";
 import { Failure, Loading } from "../ui/Notes";
@@ -25,7 +26,7 @@ export function SpanPanel({ run, id, control }: { run: string; id: string; contr
   return (
     <div class="panel">
       <div class="panel-main">
-        <h2><Name text={data.name} tag={data.tag} /></h2>
+        <h2><Name text={data.name} tag={tagText(data.tag)} /></h2>
         <div class="faint"><Path path={data.path} /></div>
         <Times data={data} />
         <div class="row wrap actions">

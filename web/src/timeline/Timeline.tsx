@@ -75,7 +75,7 @@ export function Timeline({ run }: { run: string }) {
 /** Starts the engine on its elements; returns what stops it. */
 function start(run: string, parts: Partial<Stage> & { tip?: HTMLElement }, ready: (control: Control) => void): () => void {
   const stage = parts as Stage;
-  const engine = new Engine(run, stage, () => route.value.params.filter ?? "", route.value.params.renderer === "2d");
+  const engine = new Engine(run, stage, () => route.value.params.filter ?? "", route.value.params.renderer ?? "");
   const control = new Control(run, engine);
   const stopPointer = followPointer(engine, stage, {
     point(box, x, y) {

@@ -51,10 +51,10 @@ export class Engine {
   private following = true;
   private readonly watcher: ResizeObserver;
 
-  constructor(run: string, private readonly stage: Stage, filter: () => string, plainCanvas: boolean) {
+  constructor(run: string, private readonly stage: Stage, filter: () => string, renderer: string) {
     this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error));
     this.curves = new CurveStore(run, () => this.invalidate());
-    this.renderer = (plainCanvas ? null : webglRenderer(stage.boxes)) ?? flatRenderer(stage.boxes);
+    this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.boxes);
     this.watcher = new ResizeObserver(() => this.invalidate());
     this.watcher.observe(stage.scroll);
     stage.scroll.addEventListener("scroll", this.invalidate, { passive: true });

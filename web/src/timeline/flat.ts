@@ -8,6 +8,13 @@ export function flatRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
   const context = canvas.getContext("2d");
   if (!context) return null;
   let batch: Batch | null = null;
+  const hatch = hatchOf(context);
+  const fills = new Map<number, string>();
+  const fill = (packed: number): string => {
+    let text = fills.get(packed);
+    if (!text) fills.set(packed, (text = "#" + packed.toString(16).padStart(6, "0")));
+    return text;
+  };
   return {
     kind: "2d",
     load(next) {
@@ -36,12 +43,13 @@ export function flatRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
         const colour = words[at + 3]! & 0xffffff;
         const packed = (mix(colour & 255, r) << 16) | (mix((colour >> 8) & 255, g) << 8) | mix(colour >> 16, b);
         if (packed !== lastColour) {
-          context.fillStyle = "#" + packed.toString(16).padStart(6, "0");
+          context.fillStyle = fill(packed);
           lastColour = packed;
         }
         context.fillRect(x, top, width, ROW_PX - 1);
-        if (flags & (WAIT | COPY) && width > 6) {
-          hatch(context, x, top, width);
+        if (flags & (WAIT | COPY) && width > 6 && hatch) {
+          context.fillStyle = hatch;
+          context.fillRect(x, top, width, ROW_PX - 1);
           lastColour = -1;
         }
         if (flags & FAILED) {
@@ -57,18 +65,19 @@ export function flatRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
   };
 }
 
-function hatch(context: CanvasRenderingContext2D, x: number, top: number, width: number): void {
-  context.save();
-  context.beginPath();
-  context.rect(x, top, width, ROW_PX - 1);
-  context.clip();
-  context.strokeStyle = "rgba(0,0,0,.28)";
-  context.lineWidth = 2;
-  context.beginPath();
-  for (let at = x - ROW_PX; at < x + width; at += 8) {
-    context.moveTo(at, top + ROW_PX);
-    context.lineTo(at + ROW_PX, top);
+/** Slanted lines to lay over a box. */
+function hatchOf(context: CanvasRenderingContext2D): CanvasPattern | null {
+  const side = 8;
+  const piece = document.createElement("canvas");
+  piece.width = piece.height = side;
+  const on = piece.getContext("2d");
+  if (!on) return null;
+  on.strokeStyle = "rgba(0,0,0,.3)";
+  on.lineWidth = 2;
+  for (const shift of [-side, 0, side]) {
+    on.moveTo(shift, side);
+    on.lineTo(shift + side, 0);
   }
-  context.stroke();
-  context.restore();
+  on.stroke();
+  return context.createPattern(piece, "repeat");
 }

@@ -64,9 +64,9 @@ void main() {
 /** The ground that boxes are blended with, as in the style sheet. */
 export const GROUND: Record<Theme, readonly [number, number, number]> = { dark: [15, 18, 22], light: [255, 255, 255] };
 
-/** A renderer that draws all boxes in one call; nothing where WebGL 2 is not to be had. */
-export function webglRenderer(canvas: HTMLCanvasElement): BoxRenderer | null {
-  const gl = canvas.getContext("webgl2", { alpha: true, premultipliedAlpha: true, antialias: false, depth: false, powerPreference: "high-performance" });
+/** A renderer that draws all boxes in one call; nothing where WebGL 2 is not to be had, or only in software, unless that is asked for. */
+export function webglRenderer(canvas: HTMLCanvasElement, evenInSoftware: boolean): BoxRenderer | null {
+  const gl = canvas.getContext("webgl2", { alpha: true, antialias: false, depth: false, powerPreference: "high-performance", failIfMajorPerformanceCaveat: !evenInSoftware });
   const program = gl && makeProgram(gl);
   if (!gl || !program) return null;
   const place = (name: string) => gl.getUniformLocation(program, name);

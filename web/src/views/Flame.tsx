@@ -4,6 +4,7 @@ import type { FlameAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { fillOf, isWait } from "../shared/colour";
 import { cut, duration, many, percent, plain } from "../shared/format";
+import { tagText } from "../shared/tag";
 import { route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
 import { Empty, Failure, Loading } from "../ui/Notes";
@@ -60,13 +61,13 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
             aria-label={`${plain(box.node.name)}, ${duration(box.node.value_ns)}, ${percent(box.node.value_ns / whole)}`}
             style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.depth * ROW_PX}px`, backgroundColor: fillOf(box.node.name, theme.value) }}
             onMouseEnter={() => setPointed(box)} onFocus={() => setPointed(box)} onClick={() => into(box)}>
-            {box.width > 0.02 && <bdi>{cut(plain(box.node.name), 120)}</bdi>}{box.width > 0.02 && box.node.tag && <span class="fl-tag"> {cut(plain(box.node.tag), 40)}</span>}
+            {box.width > 0.02 && <bdi>{cut(plain(box.node.name), 120)}</bdi>}{box.width > 0.02 && tagText(box.node.tag) && <span class="fl-tag"> {cut(plain(tagText(box.node.tag) ?? ""), 40)}</span>}
           </button>
         ))}
       </div>
       {shown && (
         <div class="fl-facts" aria-live="polite">
-          <b><Name text={shown.node.name} tag={shown.node.tag} /></b>
+          <b><Name text={shown.node.name} tag={tagText(shown.node.tag)} /></b>
           <span>{duration(shown.node.value_ns)} <span class="faint">{percent(shown.node.value_ns / whole)} of all</span></span>
           <span>self {duration(shown.node.self_ns)} <span class="faint">{percent(shown.node.value_ns ? shown.node.self_ns / shown.node.value_ns : 0)}</span></span>
           <span>{many(shown.node.count, "time")}</span>

@@ -1,5 +1,6 @@
 import type { Bench, Copy, KernelRow, Report, ReportNode } from "../api/types";
 import { bytes, count, duration, percent, plain } from "../shared/format";
+import { tagText } from "../shared/tag";
 import { viewLink } from "../state/route";
 import { ShareBar } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
@@ -16,18 +17,12 @@ const time = <Row,>(key: string, title: string, of: (row: Row) => number | null 
 const number = <Row,>(key: string, title: string, of: (row: Row) => number | null | undefined, hint?: string): Column<Row> =>
   ({ key, title, hint, isNumber: true, value: of, cell: (row) => count(of(row)) });
 
-/** The tag that the scopes of a node have, or how many. */
-export function tagText(node: ReportNode): string | null {
-  if (!node.tag) return null;
-  return node.tag.one ?? (node.tag.many ? `${node.tag.many} tags` : null);
-}
-
 /** Every path of scopes with its times. */
 export function ScopeTable({ report, run }: { report: Report; run: string }) {
   const rows = report.nodes.filter((node) => node.kind !== "context");
   if (rows.length === 0) return <Empty title="No scope here">No scope is in this range, or none fits the filter.</Empty>;
   const columns: Column<ReportNode>[] = [
-    { key: "path", title: "scope", value: (node) => node.path.join("/"), cell: (node) => <span class="row"><a href={viewLink("timeline", run, { q: node.name })}><Path path={node.path} /></a>{tagText(node) && <span class="tag">{plain(tagText(node) ?? "")}</span>}{node.failed > 0 && <span class="bad">✗ {count(node.failed)}</span>}{node.open > 0 && <span class="warn">{count(node.open)} open</span>}</span> },
+    { key: "path", title: "scope", value: (node) => node.path.join("/"), cell: (node) => <span class="row"><a href={viewLink("timeline", run, { q: node.name })}><Path path={node.path} /></a>{tagText(node.tag) && <span class="tag">{plain(tagText(node.tag) ?? "")}</span>}{node.failed > 0 && <span class="bad">✗ {count(node.failed)}</span>}{node.open > 0 && <span class="warn">{count(node.open)} open</span>}</span> },
     number("count", "count", (node) => node.count),
     time("total_ns", "total", (node) => node.total_ns, "time inside"),
     { key: "share", title: "of parent", hint: "share of the time in the scopes around", isNumber: true, value: (node) => node.total_ns / (node.parent_ns || 1), cell: (node) => <><ShareBar share={node.total_ns / (node.parent_ns || 1)} /> <span class="pc">{percent(node.total_ns / (node.parent_ns || 1))}</span></> },
@@ -43,7 +38,7 @@ export function ScopeTable({ report, run }: { report: Report; run: string }) {
     time("gpu_idle_ns", "GPU idle", (node) => node.gpu?.idle_ns),
     time("overhead_ns", "overhead", (node) => node.overhead_ns, "recording work inside"),
   ];
-  return <DataTable label="scopes" columns={columns} rows={rows} sort="-self_ns" sortParam="sort" words={(node) => [node.path.join("/"), tagText(node)]} sql={SCOPES_SQL} />;
+  return <DataTable label="scopes" columns={columns} rows={rows} sort="-self_ns" sortParam="sort" words={(node) => [node.path.join("/"), tagText(node.tag)]} sql={SCOPES_SQL} />;
 }
 
 /** Kernels by name. */
@@ -93,7 +88,7 @@ export function BenchTable({ report }: { report: Report }) {
   if (rows.length === 0) return <Empty title="No benchmark loops here" command={"for _ in hodo.scope(\"matmul\", iterations=100, warmup=10):\n    ..."}>A scope that repeats its body shows the statistics of one iteration here, warm-up left out.</Empty>;
   type Row = Bench & { node: ReportNode };
   const columns: Column<Row>[] = [
-    { key: "path", title: "loop", value: (row) => row.node.path.join("/"), cell: (row) => <><Path path={row.node.path} /> {tagText(row.node) && <span class="tag">{plain(tagText(row.node) ?? "")}</span>}</> },
+    { key: "path", title: "loop", value: (row) => row.node.path.join("/"), cell: (row) => <><Path path={row.node.path} /> {tagText(row.node.tag) && <span class="tag">{plain(tagText(row.node.tag) ?? "")}</span>}</> },
     time("mean_ns", "mean", (row) => row.mean_ns),
     { key: "ci95_ns", title: "95 % interval", value: (row) => (row.ci95_ns ? row.ci95_ns[1] - row.ci95_ns[0] : null), cell: (row) => (row.ci95_ns ? `${duration(row.ci95_ns[0])} to ${duration(row.ci95_ns[1])}` : "–") },
     time("median_ns", "median", (row) => row.median_ns),

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { before, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { atEnd, colours, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
 
 const HODO = process.env.HODO_BIN;
@@ -71,10 +72,16 @@ test("the demo: its timeline nests train, epoch, batch, forward and layer", real
   const { page, check, close } = await open(`${url}#/run/${demos[0]}/timeline`);
   await settled(page);
   assert.ok((await colours(page, ".tl-canvases .front")) > 20);
-  await page.keyboard.press("]");
-  await page.waitForFunction(() => location.hash.includes("v0="));
+  await page.keyboard.press("/");
+  await page.keyboard.type("batch");
+  await page.getByText(/\d found/).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("sel=span"));
+  await page.getByRole("button", { name: "Zoom to it" }).click();
+  await page.getByRole("button", { name: "Zoom to it" }).click();
   await settled(page);
   await page.getByRole("button", { name: "As table" }).click();
+  await page.getByRole("button", { name: "All tracks" }).click();
   const found = await rows(page, "visible boxes");
   const main = found.find((row) => row[3] === "train")![1];
   for (const [name, depth] of [["train", "1"], ["epoch", "2"], ["batch", "3"], ["forward", "4"], ["backward", "4"], ["layer", "5"]]) {
@@ -184,6 +191,23 @@ test("a program that records now grows on the page", real, async () => {
   } finally {
     demo.kill();
   }
+});
+
+test("the file that hodo share writes opens by itself", real, async () => {
+  const file = path.join(dir, "demo.html");
+  const made: SpawnSyncReturns<string> = spawnSync(HODO!, ["share", demos[0]!, "--dir", dir, "-o", file], { encoding: "utf8" });
+  assert.equal(made.status, 0, made.stderr);
+  assert.ok(statSync(file).size < 2e6, `${statSync(file).size} bytes`);
+  const { page, close } = await open(pathToFileURL(file).href);
+  await page.getByRole("region", { name: "Verdict" }).waitFor();
+  await page.getByRole("link", { name: "Timeline" }).click();
+  await settled(page);
+  assert.ok((await colours(page, ".tl-canvases .front")) > 20);
+  await page.getByRole("link", { name: "Flame" }).click();
+  await page.getByRole("treeitem", { name: /^backward/ }).waitFor();
+  await page.getByRole("link", { name: "Marks" }).click();
+  await page.getByRole("img", { name: "loss over time", exact: true }).waitFor();
+  await close();
 });
 
 test("SQL answers, or says how to install it", real, async () => {

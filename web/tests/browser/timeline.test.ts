@@ -6,7 +6,7 @@ import { colours, devOrigin, open, rows, settled, to, view, PATIENCE_MS } from "
 const GUTTER_PX = 192;
 
 test("boxes are painted, nested, by WebGL in one batch, and by a plain canvas", async () => {
-  for (const [params, renderer] of [["", "webgl2"], ["?renderer=2d", "2d"]] as const) {
+  for (const [params, renderer] of [["?renderer=webgl", "webgl2"], ["?renderer=2d", "2d"]] as const) {
     const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline${params}`);
     await settled(page);
     assert.equal((await view(page)).renderer, renderer);
