@@ -40,12 +40,12 @@ export function comparison(base: DevRun, head: DevRun) {
 /** The flame graph of a run. */
 export function flame(run: DevRun, by: string) {
   const track = run.tracks[0];
-  if (!track || by === "gpu") return { by, roots: [], why: by === "gpu" ? "no CUDA was used, or the process was forked" : null, rest_ns: 0 };
+  if (!track || by === "gpu") return { by, roots: [], why: by === "gpu" ? "no CUDA was used, or the process was forked" : null, rest: null };
   const node = (depth: number, k: number, value: number): unknown => {
     const below = track.levels[depth + 1];
     const many = below ? Math.min(below.each, depth === 2 ? 4 : 1) : 0;
     const children = below ? Array.from({ length: many }, (_, at) => node(depth + 1, at, (value * 0.94 * (many === 4 ? [0.12, 0.34, 0.44, 0.1][at]! : 1)))) : [];
-    return { name: track.levels[depth]!.name(k), tag: depth === 0 ? "mlp" : null, value_ns: Math.round(value), self_ns: Math.round(value * (children.length ? 0.06 : 1)), count: track.counts[depth]!, children };
+    return { name: track.levels[depth]!.name(k), tag: depth === 0 ? "mlp" : null, value_ns: Math.round(value), self_ns: Math.round(value * (children.length ? 0.06 : 1)), count: track.counts[depth]!, children, rest: null };
   };
-  return { by, roots: [node(0, 0, run.end_ns * (by === "cpu" ? 0.6 : 1))], rest_ns: 12345 };
+  return { by, roots: [node(0, 0, run.end_ns * (by === "cpu" ? 0.6 : 1))], rest: { paths: 3, value_ns: 12345 } };
 }

@@ -194,8 +194,10 @@ export interface RangeAnswer {
   gpu_busy_ns: number | null;
   marks: { name: string; count: number; mean?: number | null; min?: number | null; max?: number | null; last?: unknown }[];
 }
-export interface FlameNode { name: string; tag: string | Tag | null; value_ns: number; self_ns: number; count: number; children: FlameNode[] }
-export interface FlameAnswer { by: string; roots: FlameNode[]; why?: string | null; rest_ns?: number | null }
+export interface FlameNode { name: string; tag: string | Tag | null; value_ns: number; self_ns: number; count: number; children: FlameNode[]; rest?: FlameRest | null }
+/** Paths that are too small to be shown by themselves. */
+export interface FlameRest { paths: number; value_ns: number }
+export interface FlameAnswer { by: string; roots: FlameNode[]; why?: string | null; rest?: FlameRest | null }
 export interface SearchAnswer { hits: Placed[]; total: number }
 export interface MarkName { name: string; kind?: string; count: number; last: unknown }
 export interface MarkValues { x: number[]; y: (number | null)[]; min?: (number | null)[]; max?: (number | null)[] }

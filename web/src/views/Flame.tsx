@@ -9,7 +9,7 @@ import { route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
 import { Empty, Failure, Loading } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { flameBoxes, nodeAt, type FlameBox } from "./flame-layout";
+import { flameBoxes, nodeAt, restOf, type FlameBox } from "./flame-layout";
 import { RangeNote } from "./RangeNote";
 
 const ROW_PX = 21;
@@ -48,6 +48,7 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
   const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
   const above = top ? path.slice(0, -1) : [];
   const into = (box: FlameBox) => setParams({ zoom: [...above, ...box.path].map(encodeURIComponent).join("/") });
+  const rest = top ? restOf([top], null) : restOf(data.roots, data.rest);
   const shown = pointed ?? boxes[0] ?? null;
   return (
     <>
@@ -75,7 +76,7 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
           <a href={viewLink("timeline", run, { q: shown.node.name })}>find on the timeline</a>
         </div>
       )}
-      {typeof data.rest_ns === "number" && data.rest_ns > 0 && <p class="faint">{duration(data.rest_ns)} in boxes too small to show</p>}
+      {rest.paths > 0 && <p class="faint">{many(rest.paths, "path")} with {duration(rest.value_ns)} together {rest.paths === 1 ? "is" : "are"} too small to show; the tables have them</p>}
     </>
   );
 }

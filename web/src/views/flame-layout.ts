@@ -1,4 +1,4 @@
-import type { FlameNode } from "../api/types";
+import type { FlameNode, FlameRest } from "../api/types";
 
 /** A box of the flame graph: where it is, in shares of the width, and how deep. */
 export interface FlameBox { node: FlameNode; path: string[]; left: number; width: number; depth: number; key: string }
@@ -36,4 +36,15 @@ export function nodeAt(roots: readonly FlameNode[], path: readonly string[]): Fl
     nodes = found.children;
   }
   return found;
+}
+
+/** What is too small to be shown, of a node and everything inside it. */
+export function restOf(nodes: readonly FlameNode[], own: FlameRest | null | undefined): FlameRest {
+  const sum = { paths: own?.paths ?? 0, value_ns: own?.value_ns ?? 0 };
+  for (const node of nodes) {
+    const inside = restOf(node.children, node.rest);
+    sum.paths += inside.paths;
+    sum.value_ns += inside.value_ns;
+  }
+  return sum;
 }

@@ -6,8 +6,10 @@ import { hasWords, terms, withTerm, withoutTerm } from "../../src/shared/filter"
 import { anyValue, bytes, change, count, cut, digits, duration, inUnit, percent, plain } from "../../src/shared/format";
 import { Lru } from "../../src/shared/lru";
 import { formatRoute, parseRoute } from "../../src/state/route";
+import { tagText } from "../../src/shared/tag";
+import { besides } from "../../src/timeline/control";
 import { readSort, sortRows } from "../../src/ui/rows";
-import { flameBoxes, nodeAt } from "../../src/views/flame-layout";
+import { flameBoxes, nodeAt, restOf } from "../../src/views/flame-layout";
 import { joined, smoothed } from "../../src/views/marks-curves";
 import { percentile } from "../../src/views/StepStrip";
 import { query, runUrl } from "../../src/api/client";
@@ -78,6 +80,18 @@ test("a name has one fill, usual neighbours have different ones, waits are known
   assert.ok(isWait("data_wait") && isWait("queue_full") && !isWait("forward"));
 });
 
+test("tags of one scope, of several, of none", () => {
+  assert.deepEqual([tagText("mlp"), tagText({ one: "mlp" }), tagText({ many: 2 }), tagText(null), tagText("")], ["mlp", "mlp", "2 tags", null, null]);
+});
+
+test("steps: the one after and before a moment", () => {
+  const [starts, lengths] = [[0, 10, 20], [10, 10, 10]];
+  assert.equal(besides(starts, lengths, 5, 1), 1);
+  assert.equal(besides(starts, lengths, 15, -1), 0);
+  assert.equal(besides(starts, lengths, -5, 1), 0);
+  assert.equal(besides(starts, lengths, 99, -1), 2);
+});
+
 test("the least used is forgotten first", () => {
   const lru = new Lru<string, number>(2);
   lru.set("a", 1);
@@ -102,6 +116,8 @@ test("flame boxes lie inside the one around them, largest first", () => {
   assert.deepEqual(boxes.map((box) => [box.node.name, box.depth, box.left.toFixed(2), box.width.toFixed(2)]), [["train", 0, "0.00", "1.00"], ["backward", 1, "0.00", "0.60"], ["forward", 1, "0.60", "0.30"]]);
   const overlapping = [{ ...leaf("pool", 10), children: [leaf("a", 10), leaf("b", 10)] }];
   assert.deepEqual(flameBoxes(overlapping, 0).slice(1).map((box) => box.width), [0.5, 0.5], "children that overlap share the width");
+  const cut = [{ ...leaf("a", 5), rest: { paths: 2, value_ns: 3 } }, { ...leaf("b", 5), children: [{ ...leaf("c", 1), rest: { paths: 1, value_ns: 1 } }] }];
+  assert.deepEqual(restOf(cut, { paths: 4, value_ns: 10 }), { paths: 7, value_ns: 14 });
   assert.equal(nodeAt(roots, ["train", "forward"])?.value_ns, 30);
   assert.equal(nodeAt(roots, ["train", "nothing"]), null);
 });
