@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { connected, growth } from "../api/live";
+import { connected } from "../api/live";
 import { isShareFile } from "../api/inline";
+import type { RunsAnswer } from "../api/types";
+import { useJson } from "../api/use";
 import { RUN_VIEWS, formatRoute, route, viewLink, type View } from "../state/route";
 import { theme, toggleTheme } from "../state/theme";
 import { cut, plain } from "../shared/format";
@@ -46,8 +48,9 @@ function Tab({ view, href }: { view: View; href: string }) {
 }
 
 function LiveSign({ run }: { run: string | null }) {
+  const runs = useJson<RunsAnswer>(run === null ? null : "api/runs");
   if (connected.value === false) return <span class="live-dot off" title="The server does not answer; the page shows what it has and connects again by itself.">no server</span>;
-  if (run !== null && growth.value[run]) return <span class="live-dot" title="This run is being recorded; the page follows it.">live</span>;
+  if (runs.data?.runs.some((each) => each.id === run && each.state === "live")) return <span class="live-dot" title="This run is being recorded; the page follows it.">live</span>;
   return null;
 }
 
