@@ -92,6 +92,15 @@ test-sql: $(CACHE)/venv-sql/.ready ## `hodo sql`: answers, limits, refusals, the
 test-cpp: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
 	@bash cpp/tests/run.sh "$(CACHE)"
 
+.PHONY: page
+page: ## Build the page of `hodo view` from web/ into crates/hodo-server/page, which is committed
+	@bash scripts/page.sh build
+
+.PHONY: test-page
+test-page: ## The page: types, unit tests, size, freshness, and every view in Chromium over made-up and real runs
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@HODO_BIN="$(CARGO_TARGET_DIR)/demo/hodo" bash scripts/page.sh test
+
 .PHONY: header
 header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runtime
 	@bash cpp/header.sh "$(CACHE)/tools/bin/cbindgen"

@@ -1,0 +1,92 @@
+import { inlined, isShareFile } from "./inline";
+import { Lru } from "../shared/lru";
+
+/** An answer that is not one: what, why and what to do, in the server's words where it said so. */
+export class ApiError extends Error {
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+const CACHED_ANSWERS = 300;
+const answers = new Lru<string, Promise<unknown>>(CACHED_ANSWERS);
+
+/** The address of a route of a run, with its parameters in the given order; empty ones are left out. */
+export function runUrl(run: string, route: string, params: Record<string, string | number | null | undefined> = {}): string {
+  return `api/runs/${encodeURIComponent(run)}/${route}${query(params)}`;
+}
+
+/** `?a=1&b=2`, or nothing. */
+export function query(params: Record<string, string | number | null | undefined>): string {
+  const kept = Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const text = kept.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join("&");
+  return text ? "?" + text : "";
+}
+
+/** The JSON at an address, from memory where it was asked before. */
+export function getJson<T>(url: string): Promise<T> {
+  const known = answers.get(url);
+  if (known) return known as Promise<T>;
+  const asked = ask(url).then((response) => response.json());
+  answers.set(url, asked);
+  asked.catch(() => answers.delete(url));
+  return asked as Promise<T>;
+}
+
+/** The JSON at an address, or nothing where the server has nothing to say; nothing is remembered. */
+export async function getJsonOrNothing<T>(url: string): Promise<T | null> {
+  const response = await ask(url);
+  return response.status === 204 ? null : ((await response.json()) as T);
+}
+
+/** The bytes at an address; nothing is remembered. */
+export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await ask(url, { signal })).arrayBuffer();
+}
+
+/** Sends JSON and reads JSON. */
+export async function postJson<T>(url: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  const headers = { "content-type": "application/json" };
+  const response = await ask(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+  return (await response.json()) as T;
+}
+
+/** Forgets what was answered at addresses that begin so. */
+export function forget(prefix: string): void {
+  answers.deleteWhere((url) => url.startsWith(prefix));
+}
+
+/** Forgets the list of runs. */
+export function forgetList(): void {
+  answers.deleteWhere((url) => url.split("?")[0] === "api/runs");
+}
+
+async function ask(url: string, init: RequestInit = {}): Promise<Response> {
+  if (isShareFile()) return checked(inlined(url));
+  let response: Response;
+  try {
+    response = await fetch(url, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError(0, "The server does not answer. Is `hodo view` still running? Start it again and open the address it prints.");
+  }
+  return checked(response);
+}
+
+async function checked(response: Response): Promise<Response> {
+  if (!response.ok) throw new ApiError(response.status, await reason(response));
+  return response;
+}
+
+async function reason(response: Response): Promise<string> {
+  if (response.status === 401 || response.status === 403) {
+    return "This page is not allowed to read the runs: its token is missing or old. Open the address that `hodo view` printed, with its token.";
+  }
+  try {
+    const body: unknown = await response.json();
+    if (typeof body === "object" && body !== null && "error" in body) return String(body.error);
+  } catch {
+    // An answer without JSON has no reason of its own.
+  }
+  return `The server answered ${response.status} ${response.statusText}.`;
+}

@@ -1,0 +1,52 @@
+import { runUrl } from "../api/client";
+import type { RangeAnswer, RangeScope } from "../api/types";
+import { useJson } from "../api/use";
+import { anyValue, count, digits, duration, percent } from "../shared/format";
+import { route, viewLink } from "../state/route";
+import { ShareBar } from "../ui/Bars";
+import { DataTable, type Column } from "../ui/DataTable";
+import { Failure, Loading } from "../ui/Notes";
+import { Name, Path } from "../ui/Text";
+import type { Control } from "./control";
+import type { Viewport } from "./viewport";
+
+const pathText = (path: string[] | string): string => (typeof path === "string" ? path : path.join("/"));
+
+/** What the selected range holds: scopes, kernels and marks, added up. */
+export function RangePanel({ run, range, control }: { run: string; range: Viewport; control: Control }) {
+  const filter = route.value.params.filter ?? "";
+  const { data, error } = useJson<RangeAnswer>(runUrl(run, "range", { t0: Math.floor(range.t0), t1: Math.ceil(range.t1), filter }), run);
+  const width = range.t1 - range.t0;
+  const link = { t0: String(range.t0), t1: String(range.t1) };
+  const columns: Column<RangeScope>[] = [
+    { key: "path", title: "scope", value: (row) => pathText(row.path), cell: (row) => <Path path={row.path} /> },
+    { key: "count", title: "count", isNumber: true, value: (row) => row.count, cell: (row) => count(row.count) },
+    { key: "total_ns", title: "total", isNumber: true, value: (row) => row.total_ns, cell: (row) => <>{duration(row.total_ns)} <ShareBar share={row.total_ns / width} /></> },
+    { key: "self_ns", title: "self", isNumber: true, value: (row) => row.self_ns, cell: (row) => duration(row.self_ns) },
+    { key: "cpu_ns", title: "CPU", isNumber: true, value: (row) => row.cpu_ns, cell: (row) => duration(row.cpu_ns) },
+    { key: "gpu_ns", title: "GPU", isNumber: true, value: (row) => row.gpu_ns, cell: (row) => duration(row.gpu_ns) },
+  ];
+  return (
+    <div class="panel">
+      <div class="panel-main narrow">
+        <h2>Range of {duration(width)}</h2>
+        <div class="muted">from {duration(range.t0)} to {duration(range.t1)}</div>
+        {data && <div class="muted">GPU busy {data.gpu_busy_ns === null ? <span class="faint">not captured</span> : <>{duration(data.gpu_busy_ns)}, {percent(data.gpu_busy_ns / width)}</>}</div>}
+        <div class="row wrap actions">
+          <button onClick={() => control.engine.fit(range.t0, range.t1)}>Zoom to it</button>
+          <a href={viewLink("flame", run, link)}>Flame</a> <a href={viewLink("tables", run, link)}>Tables</a>
+        </div>
+        {data && data.marks.length > 0 && <><h3>Marks</h3><table><tbody>{data.marks.map((mark) => <tr><td><Name text={mark.name} /></td><td class="num">{count(mark.count)}</td><td class="num muted">{typeof mark.mean === "number" ? `mean ${digits(mark.mean)}` : anyValue(mark.last)}</td></tr>)}</tbody></table></>}
+      </div>
+      {error && <Failure small error={error} />}
+      {!data && !error && <Loading what="the range" />}
+      {data && <div class="panel-part wide fill"><DataTable label="scopes in the range" columns={columns} rows={data.scopes} sort="-self_ns" words={(row) => [pathText(row.path)]} /></div>}
+      {data && data.kernels.length > 0 && (
+        <div class="panel-part">
+          <h3>Kernels</h3>
+          <table aria-label="Kernels in the range"><tbody>{data.kernels.slice(0, 60).map((kernel) => <tr><td class="ellipsis"><Name text={kernel.name} /></td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.total_ns)}</td></tr>)}</tbody></table>
+        </div>
+      )}
+    </div>
+  );
+}

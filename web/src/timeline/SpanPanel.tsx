@@ -1,0 +1,145 @@
+import { useEffect } from "preact/hooks";
+import { runUrl } from "../api/client";
+import type { Placed, SpanDetails, SpanKernel } from "../api/types";
+import { useJson } from "../api/use";
+import { withTerm } from "../shared/filter";
+import { anyValue, count, cut, duration, percent, plain } from "../shared/format";
+import { tagText } from "../shared/tag";
+import { route, setParams, viewLink } from "../state/route";
+import { Histogram } from "../ui/Bars";
+import { Failure, Loading } from "../ui/Notes";
+import { Name, Path } from "../ui/Text";
+import type { Control } from "./control";
+
+const ARROWS = 40;
+
+/** Details of one scope: its times, attributes, marks, kernels and all scopes of its name. */
+export function SpanPanel({ run, id, control }: { run: string; id: string; control: Control }) {
+  const { data, error } = useJson<SpanDetails>(runUrl(run, `spans/${encodeURIComponent(id)}`), run);
+  useEffect(() => {
+    if (!data) return;
+    control.place({ ...data, track: String(data.track), kind: "span" });
+    control.setArrows(launches(data));
+  }, [data, control.engine.layout.value]);
+  if (error) return <Failure small error={error} />;
+  if (!data) return <Loading what="the scope" />;
+  return (
+    <div class="panel">
+      <div class="panel-main">
+        <h2><Name text={data.name} tag={tagText(data.tag)} /></h2>
+        <div class="faint"><Path path={data.path} /></div>
+        <Times data={data} />
+        <div class="row wrap actions">
+          <button onClick={() => control.frameSelection()}>Zoom to it</button>
+          <button onClick={() => control.selectionToRange()}>As range</button>
+          {data.parent && <button onClick={() => void control.walk("parent")}>Scope around it</button>}
+          <a href={viewLink("flame", run, { t0: String(data.start_ns), t1: String(data.start_ns + data.duration_ns) })}>Flame of it</a>
+        </div>
+      </div>
+      <Attributes data={data} />
+      {data.kernels.length > 0 && <Kernels kernels={data.kernels} control={control} />}
+      {data.children.length > 0 && <Inside inside={data.children} whole_ns={data.duration_ns} control={control} />}
+      {data.instances && <AllInstances name={data.name} instances={data.instances} duration_ns={data.duration_ns} />}
+    </div>
+  );
+}
+
+function launches(data: SpanDetails) {
+  return data.kernels.slice(0, ARROWS).flatMap((kernel) =>
+    kernel.launched_ns === null || kernel.track === undefined ? [] : [{
+      from: { track: String(data.track), depth: data.depth, at_ns: kernel.launched_ns },
+      to: { track: String(kernel.track), depth: kernel.depth ?? 0, at_ns: kernel.start_ns },
+    }]);
+}
+
+function Times({ data }: { data: SpanDetails }) {
+  const facts: [string, number | null, string?][] = [
+    ["total", data.duration_ns], ["self", data.self_ns], ["CPU", data.cpu_ns, data.why?.cpu_ns], ["GPU", data.gpu_ns, data.why?.gpu_ns],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([what, ns, why]) => (
+        <div><dt>{what}</dt><dd title={ns === null ? (why ?? "not captured") : undefined}>{ns === null ? <span class="faint">not captured</span> : duration(ns)}
+          {what !== "total" && ns !== null && data.duration_ns > 0 && <span class="faint"> {percent(ns / data.duration_ns)}</span>}</dd></div>
+      ))}
+      <div><dt>start</dt><dd>{duration(data.start_ns)}</dd></div>
+      <div><dt>on</dt><dd>{[data.process, data.thread].filter(Boolean).map((text) => plain(String(text))).join(" · ") || "–"}</dd></div>
+    </dl>
+  );
+}
+
+function Attributes({ data }: { data: SpanDetails }) {
+  const attributes = Object.entries(data.attributes ?? {});
+  if (attributes.length === 0 && data.marks.length === 0) return null;
+  const add = (key: string, value: unknown) => setParams({ filter: withTerm(route.value.params.filter ?? "", key, String(value)) });
+  return (
+    <div class="panel-part">
+      {attributes.length > 0 && <>
+        <h3>Attributes <span class="faint">click to filter</span></h3>
+        <dl class="pairs">
+          {attributes.map(([key, value]) => <><dt><bdi>{cut(plain(key), 80)}</bdi></dt><dd><button class="link" title="Filter by this" onClick={() => add(key, value)}><bdi>{cut(plain(anyValue(value)), 400)}</bdi></button></dd></>)}
+        </dl>
+      </>}
+      {data.marks.length > 0 && <>
+        <h3>Marks</h3>
+        <dl class="pairs">{data.marks.map((mark) => <><dt><bdi>{cut(plain(mark.name), 80)}</bdi></dt><dd>{cut(plain(anyValue(mark.value)), 400)}</dd></>)}</dl>
+      </>}
+    </div>
+  );
+}
+
+function Kernels({ kernels, control }: { kernels: SpanKernel[]; control: Control }) {
+  const go = (kernel: SpanKernel) => control.goTo({ ...kernel, track: String(kernel.track), depth: kernel.depth ?? 0, kind: "kernel" });
+  return (
+    <div class="panel-part wide">
+      <h3>Its kernels <span class="faint">{count(kernels.length)}</span></h3>
+      <table aria-label="Kernels of the scope">
+        <thead><tr><th>kernel</th><th class="num">time</th><th class="num">after launch</th><th>stream</th></tr></thead>
+        <tbody>
+          {kernels.slice(0, 100).map((kernel) => (
+            <tr class="pickable" onClick={() => go(kernel)}>
+              <td class="ellipsis"><button class="link" onClick={() => go(kernel)}><Name text={kernel.name} /></button></td>
+              <td class="num">{duration(kernel.duration_ns)}</td>
+              <td class="num">{kernel.launched_ns === null ? "–" : duration(kernel.start_ns - kernel.launched_ns)}</td>
+              <td>{kernel.stream}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Inside({ inside, whole_ns, control }: { inside: Placed[]; whole_ns: number; control: Control }) {
+  return (
+    <div class="panel-part">
+      <h3>Inside it <span class="faint">{inside.length >= 100 ? "first 100" : count(inside.length)}</span></h3>
+      <table aria-label="Scopes inside">
+        <tbody>
+          {inside.map((child) => (
+            <tr>
+              <td class="ellipsis"><button class="link" onClick={() => control.goTo({ ...child, track: String(child.track), kind: "span" })}><Name text={child.name} /></button></td>
+              <td class="num">{duration(child.duration_ns)}</td><td class="num faint">{percent(whole_ns ? child.duration_ns / whole_ns : 0)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** All scopes or kernels of a name by their length. */
+export function AllInstances({ name, instances, duration_ns }: { name: string; instances: NonNullable<SpanDetails["instances"]>; duration_ns: number }) {
+  return (
+    <div class="panel-part instances">
+      <h3>All {count(instances.count)} of <Name text={cut(name, 40)} /></h3>
+      <Histogram edges_ns={instances.histogram.edges_ns} counts={instances.histogram.counts} mark_ns={duration_ns} />
+      <div class="muted">median {duration(instances.p50_ns)} · 95 %: {duration(instances.p95_ns)} · longest {duration(instances.max_ns)}</div>
+      <div class="faint">this one: {duration(duration_ns)}, {digitsTimes(duration_ns / instances.p50_ns)} the median</div>
+    </div>
+  );
+}
+
+function digitsTimes(ratio: number): string {
+  return Number.isFinite(ratio) ? `${ratio.toFixed(ratio < 10 ? 2 : 0)} ×` : "–";
+}

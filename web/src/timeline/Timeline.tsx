@@ -1,0 +1,131 @@
+import { effect } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { runUrl } from "../api/client";
+import type { TracksAnswer } from "../api/types";
+import { useJson } from "../api/use";
+import { route } from "../state/route";
+import { theme } from "../state/theme";
+import { Empty, Failure, Loading } from "../ui/Notes";
+import { Control, readRange } from "./control";
+import { Drawer } from "./Drawer";
+import { Engine, type Stage } from "./engine";
+import { followPointer } from "./gestures";
+import { Heads } from "./Heads";
+import { pressed } from "./keys";
+import { Toolbar } from "./Toolbar";
+import { showTip } from "./tooltip";
+import { Twin } from "./Twin";
+import { fitted } from "./viewport";
+
+/** The nested timeline of a run. */
+export function Timeline({ run }: { run: string }) {
+  const answer = useJson<TracksAnswer>(runUrl(run, "tracks"), run);
+  const parts = useRef<Partial<Stage> & { tip?: HTMLElement }>({});
+  const [control, setControl] = useState<Control | null>(null);
+  const filter = route.value.params.filter ?? "";
+  useEffect(() => start(run, parts.current, setControl), [run]);
+  useEffect(() => {
+    if (!control || !answer.data) return;
+    const range = readRange(route.value.params);
+    const view = readRange(route.value.params, "v0", "v1") ?? (range && fitted(range.t0, range.t1));
+    control.engine.setTracks(answer.data, view);
+    control.engine.overlay.range = range;
+    control.replace();
+  }, [control, answer.data]);
+  useEffect(() => control?.engine.refilter(), [control, filter]);
+  const { t0, t1, v0, v1, sel } = route.value.params;
+  useEffect(() => control?.follow(route.value.params), [control, t0, t1, v0, v1, sel]);
+  const isEmpty = answer.data !== null && answer.data.tracks.length === 0;
+  const ref = (name: keyof Stage | "tip") => (element: HTMLElement | null) => {
+    if (element) (parts.current as Record<string, HTMLElement>)[name] = element;
+  };
+  return (
+    <div class="tl">
+      {control && <Toolbar control={control} run={run} />}
+      {control?.engine.problem.value && <Failure small error={control.engine.problem.value} />}
+      {answer.error && <Failure error={answer.error} />}
+      {isEmpty && (
+        <Empty title="Nothing to draw yet" command={'with hodo.scope("step"):\n    ...'}>
+          This run has no scopes, GPU work, marks or readings so far. Open scopes in the program, or record its GPU with hodo run.
+        </Empty>
+      )}
+      <div class="tl-top"><div class="tl-corner faint">{control?.engine.tracks.length ? "time since the start" : ""}</div>
+        <div class="tl-map"><canvas ref={ref("minimap")} aria-hidden="true" /></div>
+        <div class="tl-ruler"><canvas ref={ref("ruler")} aria-hidden="true" /></div>
+      </div>
+      <div class="tl-body" ref={ref("scroll")}>
+        <div class="tl-content" style={{ height: `${control?.engine.layout.value.height ?? 0}px` }}>
+          <div class="tl-stick"><div class="tl-canvases">
+            <canvas ref={ref("grid")} aria-hidden="true" />
+            <canvas ref={ref("boxes")} aria-hidden="true" />
+            <canvas class="front" ref={ref("front")} role="img" aria-label="Timeline. The list of tracks and the keys of the help do the same for the keyboard." />
+          </div></div>
+          {control && <Heads control={control} />}
+        </div>
+        {answer.loading && !answer.data && <Loading what="tracks" />}
+      </div>
+      {control?.tableOpen.value && <Twin control={control} />}
+      {control && <Drawer control={control} run={run} />}
+      <div class="tl-tip" ref={ref("tip")} hidden />
+      <div class="sr" aria-live="polite">{control?.said.value}</div>
+    </div>
+  );
+}
+
+/** Starts the engine on its elements; returns what stops it. */
+function start(run: string, parts: Partial<Stage> & { tip?: HTMLElement }, ready: (control: Control) => void): () => void {
+  const stage = parts as Stage;
+  const engine = new Engine(run, stage, () => route.value.params.filter ?? "", route.value.params.renderer ?? "");
+  const control = new Control(run, engine);
+  const stopPointer = followPointer(engine, stage, {
+    point(box, x, y) {
+      engine.overlay.pointed = box && box.slices === 1 ? { line: box.line, depth: box.depth, start_ns: box.start_ns, dur_ns: box.dur_ns } : null;
+      engine.pointedName = box && box.slices === 1 ? box.name : -1;
+      const y_canvas = y - stage.front.getBoundingClientRect().top + stage.scroll.scrollTop;
+      if (parts.tip) showTip(parts.tip, engine, box, x, y, y_canvas);
+    },
+    pick: (box, allInstances) => {
+      control.pick(box);
+      if (allInstances) setTimeout(() => document.querySelector(".instances")?.scrollIntoView({ block: "nearest" }), 400);
+    },
+    fit: (box) => engine.fit(box.start_ns, box.start_ns + box.dur_ns),
+    range: (range, isFinal) => control.setRange(range, isFinal),
+  });
+  const onKey = (event: KeyboardEvent) => {
+    if (pressed(event, engine, keyWishes(control))) event.preventDefault();
+  };
+  addEventListener("keydown", onKey);
+  const stopTheme = effect(() => {
+    theme.value;
+    engine.restyle();
+  });
+  const stopAddress = effect(() => control.keepAddress(engine.view.value));
+  Object.assign(window, { hodoTimeline: engine });
+  ready(control);
+  return () => {
+    removeEventListener("keydown", onKey);
+    for (const stop of [stopPointer, stopTheme, stopAddress]) stop();
+    control.dispose();
+    engine.dispose();
+  };
+}
+
+function keyWishes(control: Control) {
+  const focus = (id: string) => setTimeout(() => document.getElementById(id)?.focus());
+  return {
+    search: () => focus("search"),
+    clear: () => control.clear(),
+    frameSelection: () => control.frameSelection(),
+    selectionToRange: () => control.selectionToRange(),
+    walk: (to: "next" | "previous" | "parent" | "child") => void control.walk(to),
+    step: (by: 1 | -1) => void control.step(by),
+    askStep: () => focus("go-to-step"),
+    mark: () => {
+      const { overlay, view } = control.engine;
+      overlay.markLines.push(overlay.pointer_ns ?? (view.value.t0 + view.value.t1) / 2);
+      control.engine.invalidate();
+    },
+    toggleDrawer: () => (control.drawerOpen.value = !control.drawerOpen.value),
+    toggleTable: () => (control.tableOpen.value = !control.tableOpen.value),
+  };
+}

@@ -1,0 +1,35 @@
+/** Frames kept by the meter. */
+const KEPT = 4096;
+
+/** Measures the main thread's work per frame; the browser's performance log has every frame as `hodo-frame`. */
+export class FrameMeter {
+  private readonly times = new Float64Array(KEPT);
+  private frames = 0;
+
+  /** Runs a frame and notes how long it took. */
+  measure(frame: () => void): void {
+    performance.mark("hodo-frame-start");
+    const from = performance.now();
+    frame();
+    this.times[this.frames++ % KEPT] = performance.now() - from;
+    performance.measure("hodo-frame", "hodo-frame-start");
+    if (this.frames % KEPT === 0) this.forgetLog();
+  }
+
+  private forgetLog(): void {
+    performance.clearMarks("hodo-frame-start");
+    performance.clearMeasures("hodo-frame");
+  }
+
+  /** Work per frame in milliseconds at a share of all frames, and how many there were. */
+  summary(): { frames: number; p50_ms: number; p95_ms: number; max_ms: number } {
+    const kept = this.times.slice(0, Math.min(this.frames, KEPT)).sort();
+    const at = (share: number) => kept[Math.min(kept.length - 1, Math.floor(kept.length * share))] ?? 0;
+    return { frames: this.frames, p50_ms: at(0.5), p95_ms: at(0.95), max_ms: at(1) };
+  }
+
+  reset(): void {
+    this.frames = 0;
+    this.forgetLog();
+  }
+}

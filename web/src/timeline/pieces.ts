@@ -1,0 +1,61 @@
+import type { Piece } from "./batch";
+import { linesIn, type Layout, type Line } from "./layout";
+import type { Tile } from "./tile";
+import { tileSpan, tilesOver, wholeRunResolution, type TileKey } from "./tile-key";
+import type { Viewport } from "./viewport";
+
+/** Pixels above and below the window for which tiles are asked too. */
+const OVERSCAN_PX = 300;
+
+/** What is drawn of a run: lines, tiles and their resolution. */
+export interface Window {
+  readonly lines: Line[];
+  readonly res_ns: number;
+  readonly first: number;
+  readonly last: number;
+  /** Equal for equal windows. */
+  readonly text: string;
+}
+
+/** The tracks with boxes in a stretch of pixels, and the tiles that cover the view. */
+export function windowOf(layout: Layout, scroll_px: number, height_px: number, view: Viewport, res_ns: number, end_ns: number): Window {
+  const near = linesIn(layout, scroll_px - OVERSCAN_PX, scroll_px + height_px + OVERSCAN_PX);
+  const lines = near.filter((line) => line.track && (line.track.kind === "thread" || line.track.kind === "stream"));
+  const [first, last] = tilesOver(view, res_ns, end_ns);
+  return { lines, res_ns, first, last, text: `${res_ns} ${first} ${last} ${lines[0]?.key} ${lines.length}` };
+}
+
+/** The tiles to ask for, most wanted first: those in view, whole runs, then neighbours. */
+export function wanted(window: Window, layout: Layout, end_ns: number): TileKey[] {
+  const keys: TileKey[] = [];
+  const add = (lines: readonly Line[], res_ns: number, index: number) => {
+    for (const line of lines) if (line.track) keys.push({ track: line.track.id, res_ns, index });
+  };
+  for (let index = window.first; index <= window.last; index++) add(window.lines, window.res_ns, index);
+  const whole = wholeRunResolution(end_ns);
+  const all = layout.lines.filter((line) => line.track?.kind === "thread" || line.track?.kind === "stream");
+  add(all, whole, 0);
+  const width = window.res_ns * 4096;
+  if (window.first > 0) add(window.lines, window.res_ns, window.first - 1);
+  if ((window.last + 1) * width < end_ns) add(window.lines, window.res_ns, window.last + 1);
+  return keys;
+}
+
+/** What there is to draw of a window: its tiles, or coarser ones in their place. */
+export function piecesOf(window: Window, best: (key: TileKey) => Tile | undefined): Piece[] {
+  const pieces: Piece[] = [];
+  for (const line of window.lines) {
+    if (!line.track) continue;
+    let before: Tile | undefined;
+    for (let index = window.first; index <= window.last; index++) {
+      const key = { track: line.track.id, res_ns: window.res_ns, index };
+      const tile = best(key);
+      if (tile) {
+        const { t0, t1 } = tileSpan(key);
+        pieces.push({ line, tile, from_ns: t0, to_ns: t1, isFirst: before === undefined });
+      }
+      before = tile;
+    }
+  }
+  return pieces;
+}

@@ -1,0 +1,133 @@
+import { getJson, runUrl } from "../api/client";
+import { isShareFile } from "../api/inline";
+import type { MarkValues, SeriesValues, Track } from "../api/types";
+import { inUnit } from "../shared/format";
+import type { Frame } from "./gl";
+import type { Line } from "./layout";
+import { resolution, tilesOver, TILE_UNITS } from "./tile-key";
+import type { Viewport } from "./viewport";
+
+/** Points of a track that is a curve: a series of the machine, or marks. */
+export interface Curve { t_ns: number[]; mean: (number | null)[]; min: (number | null)[]; max: (number | null)[] }
+
+const POINTS = 2000;
+export const SHARED_POINTS = 800;
+
+/** Curves of the visible stretch, asked for in windows with stable ends. */
+export class CurveStore {
+  private readonly curves = new Map<string, { window: string; curve: Curve | null }>();
+
+  constructor(private readonly run: string, private readonly arrived: () => void) {}
+
+  /** The curve of a track, the last known one while a better is on its way. */
+  get(track: Track, view: Viewport, width_px: number, end_ns: number): Curve | null {
+    const res = resolution((view.t1 - view.t0) / Math.max(width_px, 1));
+    const [first, last] = tilesOver(view, res, end_ns);
+    const unit = res * TILE_UNITS;
+    const window = track.kind === "marks" ? "all" : `${first * unit}:${(last + 1) * unit}`;
+    const known = this.curves.get(track.id);
+    if (known?.window === window) return known.curve;
+    const entry = { window, curve: known?.curve ?? null };
+    this.curves.set(track.id, entry);
+    void this.load(track, first * unit, (last + 1) * unit).then(
+      (curve) => {
+        entry.curve = curve;
+        this.arrived();
+      },
+      () => undefined,
+    );
+    return entry.curve;
+  }
+
+  private async load(track: Track, t0: number, t1: number): Promise<Curve> {
+    if (track.kind === "marks") {
+      const name = encodeURIComponent(track.mark ?? track.name);
+      const values = await getJson<MarkValues>(runUrl(this.run, `marks/${name}`, { x: "time", max: POINTS }));
+      return { t_ns: values.x, mean: values.y, min: values.min ?? values.y, max: values.max ?? values.y };
+    }
+    const id = encodeURIComponent(track.series ?? track.id);
+    // A shared file holds each series once, as the system view asks for it.
+    const params = isShareFile() ? { max: SHARED_POINTS } : { t0, t1, max: POINTS };
+    return getJson<SeriesValues>(runUrl(this.run, `series/${id}`, params));
+  }
+
+  clear(): void {
+    this.curves.clear();
+  }
+}
+
+/** The smallest and largest finite value; a flat curve gets some room. */
+export function bounds(curve: Curve, unit: string): [number, number] {
+  let low = Infinity;
+  let high = -Infinity;
+  curve.mean.forEach((mean, at) => {
+    if (mean === null) return;
+    low = Math.min(low, curve.min[at] ?? mean);
+    high = Math.max(high, curve.max[at] ?? mean);
+  });
+  if (low > high) return [0, 1];
+  if (unit === "1") return [0, Math.max(1, high)];
+  if (low >= 0 && low < high * 0.6) low = 0;
+  return low === high ? [low - 1, high + 1] : [low, high];
+}
+
+/** Draws a curve into its track: the spread as a band, the mean as a line, gaps where nothing was read. */
+export function drawCurve(context: CanvasRenderingContext2D, curve: Curve, line: Line, frame: Frame, colour: string, textColour: string): void {
+  const unit = line.track?.unit ?? "";
+  const [low, high] = bounds(curve, unit);
+  const top = line.top - frame.scroll_px + 4;
+  const height = line.height - 8;
+  const x = (ns: number) => (ns - frame.t0) / frame.ns_per_px;
+  const y = (value: number) => top + height - ((value - low) / (high - low)) * height;
+  context.save();
+  context.beginPath();
+  context.rect(0, top - 2, frame.width_px, height + 4);
+  context.clip();
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  context.lineWidth = 1.25;
+  band(context, curve, x, y);
+  context.beginPath();
+  let pen = false;
+  let shown = 0;
+  curve.t_ns.forEach((t, at) => {
+    const mean = curve.mean[at];
+    if (mean === null || mean === undefined) {
+      pen = false;
+      return;
+    }
+    if (pen) context.lineTo(x(t), y(mean));
+    else context.moveTo(x(t), y(mean));
+    pen = true;
+    if (x(t) >= 0 && x(t) <= frame.width_px) shown++;
+  });
+  context.stroke();
+  if (line.track?.kind === "marks" && shown < frame.width_px / 8) dots(context, curve, x, y);
+  context.restore();
+  context.fillStyle = textColour;
+  context.font = '10px system-ui, "DejaVu Sans", sans-serif';
+  context.textBaseline = "top";
+  context.fillText(inUnit(high, unit), 4, top - 2);
+}
+
+function band(context: CanvasRenderingContext2D, curve: Curve, x: (ns: number) => number, y: (value: number) => number): void {
+  context.globalAlpha = 0.22;
+  for (let at = 0; at < curve.t_ns.length; at++) {
+    const [low, high] = [curve.min[at], curve.max[at]];
+    if (low === null || high === null || low === undefined || high === undefined || low === high) continue;
+    const left = x(curve.t_ns[at]!);
+    const right = at + 1 < curve.t_ns.length ? x(curve.t_ns[at + 1]!) : left + 1;
+    context.fillRect(left, y(high), Math.max(1, Math.min(right - left, 200)), Math.max(1, y(low) - y(high)));
+  }
+  context.globalAlpha = 1;
+}
+
+function dots(context: CanvasRenderingContext2D, curve: Curve, x: (ns: number) => number, y: (value: number) => number): void {
+  curve.t_ns.forEach((t, at) => {
+    const mean = curve.mean[at];
+    if (mean === null || mean === undefined) return;
+    context.beginPath();
+    context.arc(x(t), y(mean), 2.2, 0, 7);
+    context.fill();
+  });
+}

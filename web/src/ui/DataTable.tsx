@@ -1,0 +1,104 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { csv } from "../shared/csv";
+import { hasWords } from "../shared/filter";
+import { count } from "../shared/format";
+import { route, setParams } from "../state/route";
+import { CopyButton } from "./CopyButton";
+import { readSort, sortRows, type Sortable } from "./rows";
+
+/** A column: what it sorts and copies by, and how a cell looks. */
+export interface Column<Row> {
+  key: string;
+  title: string;
+  hint?: string;
+  isNumber?: boolean;
+  value: (row: Row) => Sortable;
+  cell?: (row: Row) => ComponentChildren;
+}
+
+interface Props<Row> {
+  label: string;
+  columns: Column<Row>[];
+  rows: readonly Row[];
+  /** Column to sort by at first, `-` before it for downwards; empty keeps the given order. */
+  sort: string;
+  /** Parameter of the address that keeps the order; none keeps it for the moment only. */
+  sortParam?: string;
+  /** Words that the box above the table looks for in a row; without it there is no box. */
+  words?: (row: Row) => (string | null)[];
+  sql?: string;
+  onPick?: (row: Row) => void;
+  isPicked?: (row: Row) => boolean;
+  children?: ComponentChildren;
+}
+
+const FIRST_ROWS = 100;
+
+/** A table that sorts, finds, copies as CSV and says by which SQL the same is had. */
+export function DataTable<Row>(props: Props<Row>) {
+  const { columns, rows, sortParam } = props;
+  const [ownSort, setOwnSort] = useState(props.sort);
+  const [words, setWords] = useState("");
+  const [most, setMost] = useState(FIRST_ROWS);
+  const sort = readSort(sortParam ? route.value.params[sortParam] : ownSort, props.sort);
+  const column = columns.find(({ key }) => key === sort.key);
+  const found = words && props.words ? rows.filter((row) => hasWords(words, props.words?.(row) ?? [])) : rows;
+  const ordered = column ? sortRows(found, column.value, sort.isDescending) : found;
+  const order = (next: Column<Row>) => {
+    const down = sort.key === next.key ? !sort.isDescending : next.isNumber === true;
+    const text = (down ? "-" : "") + next.key;
+    if (sortParam) setParams({ [sortParam]: text });
+    else setOwnSort(text);
+  };
+  const text = () => csv(columns.map(({ key }) => key), ordered.map((row) => columns.map(({ value }) => value(row))));
+  return (
+    <div class="table-part">
+      <div class="row wrap table-bar">
+        {props.words && <input type="search" value={words} placeholder={`Find in ${props.label}`} aria-label={`Find in ${props.label}`} onInput={(event) => setWords(event.currentTarget.value)} />}
+        <span class="muted">{count(ordered.length)}{ordered.length !== rows.length ? ` of ${count(rows.length)}` : ""}</span>
+        {props.children}
+        <span class="grow" />
+        <CopyButton label="Copy as CSV" text={text} />
+        {props.sql && <ShowSql sql={props.sql} />}
+      </div>
+      <div class="table-scroll">
+        <table aria-label={props.label}>
+          <thead><tr>{columns.map((each) => <Heading key={each.key} column={each} sort={sort} order={order} />)}</tr></thead>
+          <tbody>
+            {ordered.slice(0, most).map((row) => (
+              <tr class={(props.onPick ? "pickable" : "") + (props.isPicked?.(row) ? " picked" : "")} onClick={props.onPick ? () => props.onPick?.(row) : undefined}>
+                {columns.map((each) => <td class={each.isNumber ? "num" : ""}>{each.cell ? each.cell(row) : String(each.value(row) ?? "–")}</td>)}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {ordered.length > most && <button class="more" onClick={() => setMost(most * 5)}>Show {count(Math.min(most * 4, ordered.length - most))} more</button>}
+    </div>
+  );
+}
+
+function Heading<Row>({ column, sort, order }: { column: Column<Row>; sort: { key: string; isDescending: boolean }; order: (column: Column<Row>) => void }) {
+  const isSorted = sort.key === column.key;
+  return (
+    <th class={column.isNumber ? "num" : ""} aria-sort={isSorted ? (sort.isDescending ? "descending" : "ascending") : undefined} title={column.hint}>
+      <button class="th" onClick={() => order(column)}>{column.title}<span class="arrow" aria-hidden="true">{isSorted ? (sort.isDescending ? "▾" : "▴") : ""}</span></button>
+    </th>
+  );
+}
+
+function ShowSql({ sql }: { sql: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button class="plain" aria-expanded={isOpen} title="The SQL that gives the same" onClick={() => setOpen(!isOpen)}>SQL</button>
+      {isOpen && (
+        <pre class="sql-behind">
+          <code>{sql}</code>
+          <span class="row"><CopyButton label="Copy" text={() => sql} /><a href={`#/sql/${encodeURIComponent(route.value.run ?? "")}?query=${encodeURIComponent(sql)}`}>Ask it</a></span>
+        </pre>
+      )}
+    </>
+  );
+}

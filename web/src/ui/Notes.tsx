@@ -1,0 +1,27 @@
+import type { ComponentChildren } from "preact";
+
+/** Why a view is empty, and what to do about it. */
+export function Empty({ title, children, command }: { title: string; children?: ComponentChildren; command?: string }) {
+  return (
+    <section class="note" role="note">
+      <h2>{title}</h2>
+      {children && <p>{children}</p>}
+      {command && <pre>{command}</pre>}
+    </section>
+  );
+}
+
+/** What went wrong, in the server's words. */
+export function Failure({ error, small }: { error: Error; small?: boolean }) {
+  return (
+    <section class={"note error" + (small ? " small" : "")} role="alert">
+      <h2>That did not work</h2>
+      <p>{error.message}</p>
+    </section>
+  );
+}
+
+/** What stands while an answer is awaited. */
+export function Loading({ what }: { what: string }) {
+  return <div class="loading" role="status">Reading {what} …</div>;
+}

@@ -1,0 +1,85 @@
+import { query } from "../api/client";
+import { isShareFile } from "../api/inline";
+import type { ListedRun, RunsAnswer } from "../api/types";
+import { useJson } from "../api/use";
+import { bytes, count, cut, duration, moment, plain } from "../shared/format";
+import { formatRoute, go, route, setParams, viewLink } from "../state/route";
+import { Sparkline } from "../ui/Bars";
+import { DataTable, type Column } from "../ui/DataTable";
+import { Empty, Failure, Loading } from "../ui/Notes";
+import { Name } from "../ui/Text";
+
+/** All runs of the folder: find one, or choose two to compare. */
+export function Runs() {
+  const filter = route.value.params.filter ?? "";
+  const { data, error, loading } = useJson<RunsAnswer>("api/runs" + query({ filter }));
+  if (error) return <div class="page"><Failure error={error} /></div>;
+  if (!data) return loading ? <Loading what="the runs" /> : null;
+  if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions on attributes are joined by blanks, and all of them must hold.</Empty></div>;
+  if (data.runs.length === 0) {
+    return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
+  }
+  return <div class="page"><RunTable runs={data.runs} /></div>;
+}
+
+function chosen(): string[] {
+  return (route.value.params.pick ?? "").split(",").filter(Boolean);
+}
+
+function toggle(id: string): void {
+  const ids = chosen();
+  const next = ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id].slice(-2);
+  setParams({ pick: next.join(",") });
+}
+
+function RunTable({ runs }: { runs: ListedRun[] }) {
+  const picked = chosen();
+  const open = (run: ListedRun) => go(viewLink("overview", run.id));
+  const hasRanks = runs.some((run) => run.rank !== null);
+  const columns: Column<ListedRun>[] = [
+    { key: "pick", title: "", value: () => null, cell: (run) => <input type="checkbox" aria-label={`Choose ${plain(run.id)} to compare`} checked={picked.includes(run.id)} onClick={(event) => { event.stopPropagation(); toggle(run.id); }} /> },
+    { key: "app", title: "program", value: (run) => run.app, cell: (run) => <a href={viewLink("overview", run.id)} title={cut(plain(String(run.attributes?.command ?? "")), 400)} onClick={(event) => event.stopPropagation()}><b><Name text={run.app || "(no name)"} /></b></a> },
+    { key: "id", title: "run", value: (run) => run.id, cell: (run) => <span class="mono muted"><Name text={run.id} /></span> },
+    { key: "start_unix_ns", title: "when (UTC)", isNumber: true, value: (run) => run.start_unix_ns, cell: (run) => moment(run.start_unix_ns) },
+    { key: "duration_ns", title: "duration", isNumber: true, value: (run) => run.duration_ns, cell: (run) => duration(run.duration_ns) },
+    { key: "state", title: "state", value: (run) => run.state, cell: (run) => <State state={run.state} /> },
+    ...(hasRanks ? [{ key: "rank", title: "rank", isNumber: true, value: (run: ListedRun) => run.rank, cell: (run: ListedRun) => count(run.rank) }] : []),
+    { key: "processes", title: "processes", isNumber: true, value: (run) => run.processes, cell: (run) => count(run.processes) },
+    { key: "scopes", title: "scopes", isNumber: true, value: (run) => run.scopes, cell: (run) => count(run.scopes) },
+    { key: "kernels", title: "kernels", isNumber: true, value: (run) => run.kernels, cell: (run) => count(run.kernels) },
+    { key: "gpu", title: "GPU", value: (run) => run.gpu?.join(" ") ?? null, cell: (run) => <span class="muted">{run.gpu?.length ? cut(plain(run.gpu.join(", ")), 40) : "–"}</span> },
+    { key: "lost", title: "lost", isNumber: true, value: (run) => run.lost, cell: (run) => <span class={run.lost ? "bad" : ""}>{count(run.lost)}</span> },
+    { key: "main_mark", title: "main mark", value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
+    { key: "attributes", title: "attributes", value: (run) => (run.attributes ? JSON.stringify(run.attributes) : null), cell: (run) => <Attributes of={run.attributes} /> },
+  ];
+  return (
+    <DataTable label="runs" columns={columns} rows={runs} sort="-start_unix_ns" sortParam="sort" onPick={open} isPicked={(run) => picked.includes(run.id)}
+      words={(run) => [run.app, run.id, run.path, run.state, run.gpu?.join(" ") ?? null, run.attributes ? JSON.stringify(run.attributes) : null]}>
+      {!isShareFile() && <CompareButton picked={picked} />}
+      <span class="faint">{bytes(runs.reduce((sum, run) => sum + ((run as { bytes?: number }).bytes ?? 0), 0))}</span>
+    </DataTable>
+  );
+}
+
+function CompareButton({ picked }: { picked: string[] }) {
+  const [base, head] = picked;
+  const ready = base !== undefined && head !== undefined;
+  return <button class={ready ? "primary" : ""} disabled={!ready} onClick={() => ready && go(formatRoute({ view: "compare", run: base, other: head, params: {} }))}>{ready ? "Compare the two" : "Choose two to compare"}</button>;
+}
+
+/** Attributes that are too long for a list; the box above the table finds them all the same. */
+const LONG_ATTRIBUTES = ["command", "cwd", "imported"];
+
+function Attributes({ of }: { of: Record<string, unknown> | null }) {
+  const pairs = Object.entries(of ?? {}).filter(([key, value]) => !LONG_ATTRIBUTES.includes(key) && value !== null && value !== "");
+  if (pairs.length === 0) return <span class="faint">–</span>;
+  return <span class="ellipsis">{pairs.slice(0, 4).map(([key, value]) => <><span class="tag">{cut(plain(`${key}=${String(value)}`), 40)}</span> </>)}</span>;
+}
+
+/** How a run ended, or that it has not. */
+export function State({ state }: { state: string | null }) {
+  if (state === "live") return <span class="live-dot">live</span>;
+  const tone = state === "finished" ? "muted" : "warn";
+  const words: Record<string, string> = { ended: "ended without shutdown", unknown: "state unknown" };
+  return <span class={tone}>{state === null ? "nothing recorded yet" : (words[state] ?? state)}</span>;
+}

@@ -1,0 +1,99 @@
+import { useEffect, useState } from "preact/hooks";
+import { getJson, runUrl } from "../api/client";
+import { growth } from "../api/live";
+import type { SeriesName, SeriesValues } from "../api/types";
+import { useJson } from "../api/use";
+import { hasWords } from "../shared/filter";
+import { duration, inUnit, plain } from "../shared/format";
+import { go, route, setParams, viewLink } from "../state/route";
+import { CURVE_COLOURS, Chart } from "../ui/Chart";
+import { Empty, Failure, Loading } from "../ui/Notes";
+import { Name } from "../ui/Text";
+import { SHARED_POINTS } from "../timeline/series";
+import { RangeNote } from "./RangeNote";
+
+/** Series shown before others are asked for. */
+const FIRST_SHOWN = 8;
+
+/** What the machine did during the run: GPUs, processors, memory, power. */
+export function System({ run }: { run: string }) {
+  const { data, error } = useJson<SeriesName[] | { series: SeriesName[] }>(runUrl(run, "series"), run);
+  if (error) return <div class="page"><Failure error={error} /></div>;
+  if (!data) return <Loading what="the series" />;
+  const series = Array.isArray(data) ? data : data.series;
+  if (series.length === 0) {
+    return <div class="page"><Empty title="The machine was not sampled" command={"HODO_TELEMETRY=1s python train.py\nhodo monitor"}>Nobody read its GPUs, processors and memory while this run was recorded. Either of these does, for the next run.</Empty></div>;
+  }
+  return <SeriesPage run={run} series={series} />;
+}
+
+/** What a series is called where its source is known. */
+export function seriesTitle(series: SeriesName): string {
+  return series.metric ?? series.name ?? series.id;
+}
+
+/** Where a series was read. */
+export function seriesSource(series: SeriesName): string {
+  return [series.host, series.device ?? series.source].filter(Boolean).join(" · ") || "machine";
+}
+
+/** Whether a series says how large something is, not what goes on: shown last. */
+function isConstant(series: SeriesName): boolean {
+  return /(total|limit|cores|max)$/.test(seriesTitle(series));
+}
+
+function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
+  const { find = "", all } = route.value.params;
+  const ordered = [...series].sort((a, b) => Number(isConstant(a)) - Number(isConstant(b)));
+  const found = find ? ordered.filter((each) => hasWords(find, [seriesTitle(each), seriesSource(each), each.unit])) : ordered;
+  const most = find || all ? found.length : FIRST_SHOWN * 2;
+  const groups = new Map<string, SeriesName[]>();
+  for (const each of found.slice(0, most)) {
+    const source = seriesSource(each);
+    groups.set(source, [...(groups.get(source) ?? []), each]);
+  }
+  return (
+    <div class="page">
+      <div class="row wrap gap-below">
+        <input type="search" value={find} placeholder="Find a series: gpu power" aria-label="Find a series" onInput={(event) => setParams({ find: event.currentTarget.value })} />
+        <span class="muted">{Math.min(most, found.length)} of {series.length} series</span>
+        {found.length > most && <button onClick={() => setParams({ all: "1" })}>Show all</button>}
+        <RangeNote run={run} />
+        <span class="grow" />
+        <span class="faint">drag over a chart to see that range on the timeline</span>
+      </div>
+      {[...groups].map(([source, members]) => (
+        <section>
+          <h2 class="group-title"><Name text={source} /></h2>
+          <div class="tiles">{members.map((each, at) => <SeriesCard key={each.id} run={run} series={each} colour={CURVE_COLOURS[at % CURVE_COLOURS.length]!} />)}</div>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; colour: string }) {
+  const [values, setValues] = useState<SeriesValues | null>(null);
+  const { t0, t1 } = route.value.params;
+  const version = growth.value[run]?.generation ?? 0;
+  useEffect(() => {
+    let wanted = true;
+    getJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS })).then((found) => wanted && setValues(found), () => wanted && setValues({ t_ns: [], mean: [], min: [], max: [] }));
+    return () => {
+      wanted = false;
+    };
+  }, [run, series.id, t0, t1, version]);
+  const known = values?.mean.filter((value): value is number => value !== null) ?? [];
+  const last = known[known.length - 1];
+  return (
+    <section class="card series">
+      <h2><Name text={seriesTitle(series)} /> <span class="aside">{known.length ? inUnit(last, series.unit) : ""}</span></h2>
+      {values && known.length === 0 && <p class="faint">not captured in this range</p>}
+      {values && known.length > 0 && (
+        <Chart label={`${plain(seriesTitle(series))} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} xText={duration} yText={(value) => inUnit(value, series.unit)}
+          curves={[{ label: plain(seriesTitle(series)), colour, values: values.mean, low: values.min, high: values.max }]} yRange={series.unit === "1" ? [0, Math.max(1, ...known)] : undefined}
+          onZoom={(from, to) => go(viewLink("timeline", run, { t0: String(Math.round(from)), t1: String(Math.round(to)) }))} />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,29 @@
+import { runUrl } from "../api/client";
+import type { Report } from "../api/types";
+import { useJson } from "../api/use";
+import { route, setParams } from "../state/route";
+import { Failure, Loading } from "../ui/Notes";
+import { RangeNote } from "./RangeNote";
+import { BenchTable, CopyTable, KernelTable, ScopeTable } from "./tables-of";
+
+const TABLES: [string, string][] = [["scopes", "Scopes"], ["kernels", "Kernels"], ["copies", "Copies"], ["loops", "Benchmark loops"]];
+
+/** The numbers of a run as tables: scopes, kernels, copies, benchmark loops. */
+export function Tables({ run }: { run: string }) {
+  const { table = "scopes", t0, t1, filter } = route.value.params;
+  const { data, error } = useJson<Report>(runUrl(run, "report", { t0, t1, filter }), run);
+  return (
+    <div class="page">
+      <div class="row wrap gap-below">
+        <div class="row" role="tablist" aria-label="Tables">{TABLES.map(([key, label]) => <button role="tab" aria-selected={table === key} onClick={() => setParams({ table: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
+        <RangeNote run={run} />
+      </div>
+      {error && <Failure error={error} />}
+      {!data && !error && <Loading what="the tables" />}
+      {data && table === "scopes" && <ScopeTable report={data} run={run} />}
+      {data && table === "kernels" && <KernelTable report={data} run={run} />}
+      {data && table === "copies" && <CopyTable report={data} />}
+      {data && table === "loops" && <BenchTable report={data} />}
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+import type { FlameNode, FlameRest } from "../api/types";
+
+/** A box of the flame graph: where it is, in shares of the width, and how deep. */
+export interface FlameBox { node: FlameNode; path: string[]; left: number; width: number; depth: number; key: string }
+
+/** Places a node and what is inside it; boxes narrower than `least` of the width are left out. */
+export function flameBoxes(roots: readonly FlameNode[], least: number): FlameBox[] {
+  const boxes: FlameBox[] = [];
+  const whole = roots.reduce((sum, node) => sum + node.value_ns, 0);
+  if (whole <= 0) return boxes;
+  const place = (nodes: readonly FlameNode[], left: number, width: number, within: number, path: string[], key: string) => {
+    const shown = [...nodes].sort((a, b) => b.value_ns - a.value_ns);
+    const sum = Math.max(within, shown.reduce((total, node) => total + node.value_ns, 0));
+    let at = left;
+    shown.forEach((node, which) => {
+      const wide = (node.value_ns / sum) * width;
+      if (wide >= least) {
+        const box = { node, path: [...path, node.name], left: at, width: wide, depth: path.length, key: `${key}/${which}` };
+        boxes.push(box);
+        place(node.children, at, wide, node.value_ns, box.path, box.key);
+      }
+      at += wide;
+    });
+  };
+  place(roots, 0, 1, whole, [], "");
+  return boxes;
+}
+
+/** The node at a path, as the address has it: names joined by `/`, each encoded. */
+export function nodeAt(roots: readonly FlameNode[], path: readonly string[]): FlameNode | null {
+  let nodes = roots;
+  let found: FlameNode | null = null;
+  for (const name of path) {
+    found = nodes.find((node) => node.name === name) ?? null;
+    if (!found) return null;
+    nodes = found.children;
+  }
+  return found;
+}
+
+/** What is too small to be shown, of a node and everything inside it. */
+export function restOf(nodes: readonly FlameNode[], own: FlameRest | null | undefined): FlameRest {
+  const sum = { paths: own?.paths ?? 0, value_ns: own?.value_ns ?? 0 };
+  for (const node of nodes) {
+    const inside = restOf(node.children, node.rest);
+    sum.paths += inside.paths;
+    sum.value_ns += inside.value_ns;
+  }
+  return sum;
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import path from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { startServer } from "../../dev/server";
+
+const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-unsafe-swiftshader"];
+const SLICES = 1_000_000;
+/** How long to wait for anything on a busy machine. */
+export const PATIENCE_MS = 30_000;
+
+let browser: Browser | undefined;
+let origin: Promise<string> | undefined;
+const stops: (() => void)[] = [];
+
+/** The address of a server over runs made by formula. */
+export function devOrigin(): Promise<string> {
+  origin ??= startServer(path.join(process.cwd(), "../crates/hodo-server/page"), 0, SLICES).then(({ server, port }) => {
+    stops.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return `http://127.0.0.1:${port}/`;
+  });
+  return origin;
+}
+
+/** Does something when all tests of the file are done. */
+export function atEnd(stop: () => void): void {
+  stops.push(stop);
+}
+
+after(async () => {
+  await browser?.close();
+  for (const stop of stops) stop();
+});
+
+/** A page that must not complain: its errors, refused loads and requests to other hosts fail the test in `check`. */
+export interface Opened { page: Page; check: () => void; close: () => Promise<void> }
+
+export async function open(url: string, options: { theme?: "dark" | "light"; width?: number; height?: number } = {}): Promise<Opened> {
+  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
+  const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 800 }, colorScheme: options.theme ?? "dark" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()); });
+  page.on("request", (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:")) complaints.push(`asked ${request.url()}`); });
+  await page.goto(url);
+  return { page, check: () => assert.deepEqual(complaints, []), close: () => context.close() };
+}
+
+/** Goes to an address of the page. */
+export async function to(page: Page, hash: string): Promise<void> {
+  await page.evaluate((next) => { location.hash = next; }, hash);
+}
+
+interface TimelineWindow { hodoTimeline?: { tiles: { settled: boolean }; batch?: { count: number }; view: { value: { t0: number; t1: number } }; end_ns: number; rendererKind: string } }
+
+/** Waits until the timeline has all its tiles and drew them. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const engine = (window as TimelineWindow).hodoTimeline;
+    return engine?.tiles.settled && (engine.batch?.count ?? 0) > 0;
+  }, null, { timeout: PATIENCE_MS }).catch(async () => {
+    const state = await page.evaluate(() => {
+      const engine = (window as TimelineWindow).hodoTimeline;
+      return { ...engine?.tiles, boxes: engine?.batch?.count, end_ns: engine?.end_ns, text: document.body.innerText.slice(0, 600) };
+    });
+    throw new Error(`the timeline does not come to rest: ${JSON.stringify(state)}`);
+  });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+/** The visible stretch of time. */
+export async function view(page: Page): Promise<{ t0: number; t1: number; end_ns: number; renderer: string }> {
+  return page.evaluate(() => {
+    const engine = (window as TimelineWindow).hodoTimeline!;
+    return { ...engine.view.value, end_ns: engine.end_ns, renderer: engine.rendererKind };
+  });
+}
+
+/** How many colours a part of the page shows. */
+export async function colours(page: Page, selector: string): Promise<number> {
+  const picture = (await page.locator(selector).first().screenshot()).toString("base64");
+  const blank = await page.context().newPage();
+  const found = await blank.evaluate(async (data) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = image.width;
+    canvas.height = image.height;
+    const context = canvas.getContext("2d")!;
+    context.drawImage(image, 0, 0);
+    return new Set(new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer)).size;
+  }, picture);
+  await blank.close();
+  return found;
+}
+
+/** The rows of a table as texts. */
+export async function rows(page: Page, label: string): Promise<string[][]> {
+  return page.getByRole("table", { name: label }).locator("tbody tr").evaluateAll((found) => found.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim())));
+}

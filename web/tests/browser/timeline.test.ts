@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HOSTILE } from "../../dev/runs";
+import { colours, devOrigin, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
+
+const GUTTER_PX = 192;
+
+test("boxes are painted, nested, by WebGL in one batch, and by a plain canvas", async () => {
+  for (const [params, renderer] of [["?renderer=webgl", "webgl2"], ["?renderer=2d", "2d"]] as const) {
+    const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline${params}`);
+    await settled(page);
+    assert.equal((await view(page)).renderer, renderer);
+    assert.ok((await colours(page, ".tl-canvases .front")) > 30, `${renderer} paints boxes`);
+    await page.getByRole("button", { name: "As table" }).click();
+    const found = await rows(page, "visible boxes");
+    assert.deepEqual(found.find((row) => row[3] === "train")?.slice(1, 4), ["main", "1", "train"]);
+    assert.deepEqual(found.find((row) => row[3] === "epoch")?.slice(1, 4), ["main", "2", "epoch"]);
+    assert.ok(found.some((row) => /merged/.test(row[3]!)), "merged boxes say so");
+    check();
+    await close();
+  }
+});
+
+test("keys and wheel zoom and pan, the address keeps the view, a reload shows it again", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/large/timeline`);
+  await settled(page);
+  const before = await view(page);
+  await page.mouse.move(700, 200);
+  for (let press = 0; press < 6; press++) await page.keyboard.press("w");
+  const zoomed = await view(page);
+  assert.ok(zoomed.t1 - zoomed.t0 < (before.t1 - before.t0) / 3);
+  await page.keyboard.press("d");
+  assert.ok((await view(page)).t0 > zoomed.t0);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up("Control");
+  await page.waitForURL(/v0=\d+&v1=\d+/);
+  await settled(page);
+  const last = await view(page);
+  assert.ok(last.t1 - last.t0 < zoomed.t1 - zoomed.t0);
+  await page.waitForTimeout(400);
+  await page.reload();
+  await settled(page);
+  const again = await view(page);
+  assert.ok(Math.abs(again.t0 - last.t0) < 2 && Math.abs(again.t1 - last.t1) < 2);
+  await page.keyboard.press("0");
+  assert.ok((await view(page)).t1 >= before.end_ns);
+  check();
+  await close();
+});
+
+test("zoom down to nanoseconds shows single slices with their names", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/large/timeline?v0=600000000&v1=600004000`);
+  await settled(page);
+  assert.equal((await view(page)).t1 - (await view(page)).t0, 4000);
+  await page.getByRole("button", { name: "As table" }).click();
+  const found = await rows(page, "visible boxes");
+  assert.ok(found.length > 0 && !found.some((row) => /merged/.test(row[3]!)));
+  check();
+  await close();
+});
+
+test("a click shows details: times, attributes, marks, kernels with arrows, all instances", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?v0=360000000&v1=380000000`);
+  await settled(page);
+  // The third row of the first track is a batch.
+  await page.mouse.click(GUTTER_PX + 300, 134 + 24 + 3 + 2 * 18 + 9);
+  const panel = page.getByRole("region", { name: "Details" });
+  await panel.getByRole("heading", { name: "batch" }).first().waitFor();
+  const text = await panel.innerText();
+  for (const words of [/total\s+11.2 ms/, /GPU\s+not captured/, /variant/, /loss/, /Its kernels/, /All 200 of batch/, /median/]) assert.match(text, words);
+  assert.ok((await page.evaluate(() => (window as unknown as { hodoTimeline: { overlay: { arrows: unknown[] } } }).hodoTimeline.overlay.arrows.length)) > 0, "arrows from launch to kernel");
+  await panel.getByRole("button", { name: /gemm_f16_tn|softmax/ }).first().click();
+  await panel.getByText("launched in").waitFor();
+  assert.match(page.url(), /sel=kernel%3A\d+/);
+  check();
+  await close();
+});
+
+test("an attribute filters everywhere and stays in the address", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?v0=360000000&v1=380000000`);
+  await settled(page);
+  await page.mouse.click(GUTTER_PX + 300, 134 + 24 + 3 + 2 * 18 + 9);
+  await page.getByTitle("Filter by this").filter({ hasText: /beam|greedy/ }).click();
+  await page.waitForURL(/filter=variant%3D(beam|greedy)/);
+  await settled(page);
+  const dimmed = await page.evaluate(() => {
+    const { batch } = (window as unknown as { hodoTimeline: { batch: { count: number; words: Uint32Array } } }).hodoTimeline;
+    return Array.from({ length: batch.count }, (_, at) => (batch.words[at * 5 + 3]! >>> 24) & 16).filter(Boolean).length;
+  });
+  assert.ok(dimmed > 0, "what does not fit is dimmed");
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByText("fit the filter").waitFor();
+  assert.match(page.url(), /filter=variant/);
+  check();
+  await close();
+});
+
+test("a drag selects a range, whose sums and flame follow; Esc clears it", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  await page.mouse.move(500, 300);
+  await page.mouse.down();
+  await page.mouse.move(700, 320, { steps: 5 });
+  await page.mouse.up();
+  await page.getByRole("heading", { name: /Range of \d/ }).waitFor();
+  await page.waitForURL(/t0=\d+&t1=\d+/);
+  assert.ok((await rows(page, "scopes in the range")).length > 4);
+  await page.getByRole("region", { name: "Details" }).getByRole("link", { name: "Flame" }).click();
+  await page.getByText(/range of .* from/).waitFor();
+  await page.goBack();
+  await settled(page);
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !location.hash.includes("t0="));
+  assert.equal(await page.getByRole("region", { name: "Details" }).count(), 0);
+  check();
+  await close();
+});
+
+test("search finds by name and walks the hits", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("optimizer");
+  await page.getByText("200 found").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("1 of 200").waitFor();
+  await page.getByRole("region", { name: "Details" }).getByRole("heading", { name: "optimizer" }).first().waitFor();
+  await page.keyboard.press("Shift+Enter");
+  await page.getByText("200 of 200").waitFor();
+  await page.getByLabel("Search names on the timeline").fill("no such thing");
+  await page.getByText("nothing is called").waitFor();
+  check();
+  await close();
+});
+
+test("the keyboard alone: into a track, along it, in and out, and it is said aloud", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  const said = page.locator("[aria-live=polite]").last();
+  await page.getByRole("treeitem", { name: /thread main/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("sel=span"));
+  assert.match(await said.innerText(), /^train, .* depth 1/);
+  await page.keyboard.press("ArrowDown");
+  await said.getByText(/^epoch, .* depth 2/).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await said.getByText(/^epoch, .* at 2\d\d ms/).waitFor();
+  await page.keyboard.press("ArrowUp");
+  await said.getByText(/^train/).waitFor();
+  await page.keyboard.press("ArrowUp");
+  await said.getByText("no scope around it").waitFor();
+  await page.keyboard.press("Space");
+  assert.equal(await page.getByRole("treeitem", { name: /thread main/ }).getAttribute("aria-expanded"), "false");
+  await page.keyboard.press("]");
+  await said.getByText(/^step/).waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  check();
+  await close();
+});
+
+test("a live run grows under the eyes", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/growing/timeline`);
+  await settled(page);
+  const before = await view(page);
+  await page.waitForFunction((end) => (window as unknown as { hodoTimeline: { end_ns: number } }).hodoTimeline.end_ns > end, before.end_ns, { timeout: PATIENCE_MS });
+  await page.getByText("live", { exact: true }).waitFor();
+  await settled(page);
+  const after = await view(page);
+  assert.ok(after.t1 > before.t1, "the view at the end follows it");
+  check();
+  await close();
+});
+
+test("dark and light follow the system, and the button is remembered", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`, { theme: "light" });
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await settled(page);
+  assert.equal(await ground(), "rgb(255, 255, 255)");
+  await page.getByRole("button", { name: "Dark theme" }).click();
+  assert.equal(await ground(), "rgb(15, 18, 22)");
+  await page.reload();
+  assert.equal(await ground(), "rgb(15, 18, 22)");
+  await page.emulateMedia({ colorScheme: "dark" });
+  assert.equal(await ground(), "rgb(15, 18, 22)");
+  check();
+  await close();
+});
+
+test("hostile names are text in every view", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await page.getByText(HOSTILE[0]!).first().waitFor();
+  for (const address of ["#/run/hostile/timeline", "#/run/hostile/overview", "#/run/hostile/flame", "#/run/hostile/tables", "#/sql/hostile"]) {
+    await to(page, address);
+    await page.waitForTimeout(300);
+  }
+  await to(page, "#/run/hostile/timeline");
+  await settled(page);
+  await page.getByRole("button", { name: "As table" }).click();
+  const names = (await rows(page, "visible boxes")).map((row) => row[3]!);
+  assert.ok(names.includes(HOSTILE[0]!) && names.includes(HOSTILE[1]!));
+  assert.ok(names.some((name) => name.includes("\ufffdgnp.exe")), "direction signs are shown as such");
+  for (const start of [0.5, 1.5, 2.5, 3.5]) await page.mouse.move(GUTTER_PX + start * 100, 134 + 24 + 30);
+  assert.equal(await page.evaluate(() => (window as unknown as { hacked?: number }).hacked), undefined);
+  assert.equal(await page.locator("main img, main script").count(), 0);
+  check();
+  await close();
+});
+
+test("a wide screen and a zoomed one keep everything reachable", async () => {
+  for (const [width, height] of [[3440, 1300], [640, 500]] as const) {
+    const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`, { width, height });
+    await settled(page);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(over <= 0, `${width}: ${over} px too wide`);
+    await page.getByRole("link", { name: "Flame" }).click();
+    await page.getByRole("tree", { name: "Flame graph" }).waitFor();
+    check();
+    await close();
+  }
+});

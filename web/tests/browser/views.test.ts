@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { devOrigin, open, rows, to } from "./harness";
+
+test("runs: list, search, choose two to compare", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await page.getByRole("link", { name: "train" }).first().waitFor();
+  assert.equal((await rows(page, "runs")).length, 6);
+  await page.getByLabel("Find in runs").fill("small");
+  assert.equal((await rows(page, "runs")).length, 2);
+  await page.getByLabel("Choose small to compare").check();
+  await page.getByLabel("Choose small-after to compare").check();
+  await page.getByRole("button", { name: "Compare the two" }).click();
+  await page.getByText("What changed").waitFor();
+  assert.match(page.url(), /#\/compare\/small\/small-after/);
+  check();
+  await close();
+});
+
+test("overview: verdict, steps, split, top scopes, losses and what was not captured", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/overview`);
+  const verdict = page.getByRole("region", { name: "Verdict" });
+  await verdict.waitFor();
+  assert.match(await verdict.innerText(), /input-bound: the GPU waits for input 24% of the time, most of it in .*data_wait/);
+  await page.getByRole("img", { name: /Time split: GPU computing 60%/ }).waitFor();
+  await page.getByRole("img", { name: /Time of 200 steps/ }).waitFor();
+  assert.equal((await rows(page, "Scopes with most time of their own"))[0]![0], "train");
+  const text = await page.locator("main").innerText();
+  for (const words of [/nothing lost: 5.371 produced/, /recording took/, /machine not sampled: hodo monitor does/, /No such file or directory/, /Top kernels/]) assert.match(text, words);
+  await page.locator(".strip canvas").click({ position: { x: 300, y: 60 } });
+  await page.waitForURL(/timeline\?.*t0=\d+&t1=\d+/);
+  check();
+  await close();
+});
+
+test("a run without anything says what to do, in every view", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/empty/overview`);
+  for (const [view, words] of [["overview", "No scopes in this run"], ["timeline", "Nothing to draw yet"], ["flame", "No wall time to divide"], ["tables", "No scope here"], ["marks", "No marks in this run"], ["system", "The machine was not sampled"]] as const) {
+    await to(page, `#/run/empty/${view}`);
+    await page.getByRole("heading", { name: words }).waitFor();
+  }
+  check();
+  await close();
+});
+
+test("a run that is not there, and a filter that is none, are explained", async () => {
+  const { page, close } = await open(`${await devOrigin()}#/run/nothing/overview`);
+  await page.getByRole("alert").getByText("no run nothing").waitFor();
+  await to(page, "#/run/small/tables?filter=nonsense");
+  await page.getByRole("alert").getByText("write one like variant=beam").waitFor();
+  await page.getByLabel("Clear the filter").click();
+  await page.getByRole("table", { name: "scopes" }).waitFor();
+  await close();
+});
+
+test("flame: boxes, going into one and back, arrow keys, other times", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame`);
+  const tree = page.getByRole("tree", { name: "Flame graph" });
+  await tree.getByRole("treeitem", { name: /^backward/ }).click();
+  await page.waitForURL(/zoom=train%2Fepoch%2Fbatch%2Fbackward/);
+  assert.match(await tree.getByRole("treeitem").first().innerText(), /backward/);
+  await page.getByRole("navigation", { name: "Path" }).getByRole("button", { name: "epoch" }).click();
+  await tree.getByRole("treeitem").first().focus();
+  await page.keyboard.press("ArrowDown");
+  assert.match((await page.evaluate(() => document.activeElement?.getAttribute("aria-label"))) ?? "", /^batch/);
+  await page.getByRole("button", { name: "GPU time" }).click();
+  await page.getByRole("heading", { name: "No GPU time to divide" }).waitFor();
+  check();
+  await close();
+});
+
+test("tables: sort in the address, find, CSV, SQL behind it", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables`);
+  await page.getByRole("button", { name: "count", exact: true }).click();
+  await page.waitForURL(/sort=-count/);
+  assert.equal((await rows(page, "scopes"))[0]![1], "6\u202f400");
+  await page.getByLabel("Find in scopes").fill("batch");
+  assert.equal((await rows(page, "scopes")).length, 3);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy as CSV" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(copied, /^path,count,total_ns/);
+  assert.match(copied, /\r\ntrain\/epoch\/batch,200,\d/);
+  await page.getByRole("button", { name: "SQL", exact: true }).click();
+  await page.getByText("from tree order by self_ns desc").waitFor();
+  for (const [tab, words] of [["Kernels", "gemm_f16_tn"], ["Copies", "host to device"], ["Benchmark loops", "layer"]] as const) {
+    await page.getByRole("tab", { name: tab }).click();
+    await page.locator("tbody").getByText(words).first().waitFor();
+  }
+  check();
+  await close();
+});
+
+test("marks: chosen ones, several runs, by step, smoothed, on a log axis", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/marks`);
+  await page.getByRole("img", { name: "loss over time" }).waitFor();
+  await page.getByRole("checkbox", { name: /^accuracy/ }).uncheck();
+  await page.getByRole("checkbox", { name: "small-after" }).check();
+  await page.getByRole("button", { name: "by step" }).click();
+  await page.getByRole("img", { name: "loss by step" }).waitFor();
+  await page.getByRole("button", { name: "log axis" }).click();
+  await page.getByLabel("Smoothing").fill("0.9");
+  await page.waitForURL(/marks=loss.*with=small-after.*x=step.*log=1.*smooth=0.9/);
+  assert.equal(await page.locator(".chart canvas").count(), 1);
+  check();
+  await close();
+});
+
+test("system: series by device, found by words, a drag leads to the timeline", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/system`);
+  const power = page.getByRole("img", { name: /power of/ });
+  await power.waitFor();
+  await page.getByLabel("Find a series").fill("gpu");
+  await page.getByText("2 of 4 series").waitFor();
+  const box = (await power.locator(".u-over").boundingBox())!;
+  await page.mouse.move(box.x + 40, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 140, box.y + 20, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL(/timeline\?.*t0=\d+&t1=\d+/);
+  check();
+  await close();
+});
+
+test("compare: what changed, scopes, kernels, marks; what is not comparable says why", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/compare/small/small-after`);
+  await page.getByText("+200 ms each (+8.0%)").waitFor();
+  const batch = (await rows(page, "compared scopes")).find(([name]) => name === "batch")!;
+  assert.deepEqual(batch.slice(1, 5), ["slower", "24.0 ms", "26.0 ms", "+8.3%"]);
+  await page.getByRole("tab", { name: "Kernels" }).click();
+  assert.equal((await rows(page, "compared kernels"))[0]![1], "no change");
+  await page.getByRole("tab", { name: "Marks" }).click();
+  await page.getByRole("img", { name: "loss before and after, by step" }).waitFor();
+  check();
+  await to(page, "#/compare/small/hostile");
+  await page.getByText("they have no scope in common").waitFor();
+  await close();
+});
+
+test("SQL: asked by key, answered as table and chart, refused with the reason", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/sql/small?query=select%201`);
+  await page.getByLabel("SQL").focus();
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("img", { name: "Chart of the rows" }).waitFor();
+  assert.equal((await rows(page, "rows")).length, 50);
+  check();
+  await page.getByLabel("SQL").fill("select * from nonsense");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("alert").getByText("nonsense is no table").waitFor();
+  await close();
+});
