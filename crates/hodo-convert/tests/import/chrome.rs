@@ -33,6 +33,19 @@ fn slices_nest_by_time_and_those_that_cross_are_all_kept() {
 }
 
 #[test]
+fn the_steps_of_torchs_profiler_are_one_scope_with_an_index() {
+    let text = slices(&[
+        ("ProfilerStep#3", 0.0, 10.0),
+        ("ProfilerStep#4", 10.0, 12.0),
+        ("issue #5", 30.0, 1.0),
+    ]);
+    let (run, _) = import("trace.json", text);
+    assert_eq!(shown(&run), "ProfilerStep ×2 22000\nissue #5 ×1 1000\n");
+    let indices: Vec<_> = run.processes[0].span_views().map(|s| s.index()).collect();
+    assert_eq!(indices, [Some(3), Some(4), None]);
+}
+
+#[test]
 fn begin_and_end_make_scopes_and_what_has_no_end_is_open() {
     let (run, imported) = import(
         "trace.json",

@@ -258,10 +258,11 @@ impl<'a> File<'a> {
             let correlation = u32::try_from(correlation).unwrap_or(0);
             self.builder.call((process, thread), times, correlation, work::waits(&name))?;
         }
+        let step = numbered_step(&name);
         let mut scope = Scope {
             process,
             thread,
-            name: self.builder.strings.number(&name),
+            name: self.builder.strings.number(step.map_or(&name, |(step, _)| step)),
             start_ns: times.0,
             end_ns: times.1,
             sort: sort(category, &name, args),
@@ -269,6 +270,7 @@ impl<'a> File<'a> {
         };
         self.attributes(args);
         self.own(event, args, &mut scope);
+        scope.index = scope.index.or(step.map(|(_, number)| number));
         self.builder.scope(&scope, &self.set)
     }
 
@@ -288,6 +290,12 @@ impl<'a> File<'a> {
             process.devices.entry(device).or_insert_with(|| name.to_owned());
         }
     }
+}
+
+/// torch's profiler numbers its steps in their names, as in `ProfilerStep#3`: one scope, many times.
+fn numbered_step(name: &str) -> Option<(&str, i64)> {
+    let (step, number) = name.split_once('#').filter(|(step, _)| *step == "ProfilerStep")?;
+    Some((step, number.parse().ok()?))
 }
 
 fn sort(category: Category, name: &str, args: &Args<'_>) -> Sort {
