@@ -53,7 +53,7 @@ fn run_example(example: &str, folder: &Path) {
         ])
         .current_dir(folder)
         .env("PATH", path)
-        .env("HODO_LIBRARY", env!("CARGO_BIN_EXE_hodo"))
+        .env("HODO_LIBRARY", folder.join(LIBRARY))
         .env_remove("HODO_DIR");
     if is_served(example) {
         ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
@@ -68,8 +68,15 @@ fn run_example(example: &str, folder: &Path) {
     assert!(output.status.success(), "`{example}`: {errors}");
 }
 
-/// Puts programs of these names where the examples find them.
+/// Where the stand-in for the library lies, as in the Python package.
+const LIBRARY: &str = "package/lib/libhodo.so";
+
+/// Puts programs of these names where the examples find them, and the files of the Python package.
 fn stand_ins(folder: &Path) {
+    for part in ["package/lib", "package/hooks/start"] {
+        std::fs::create_dir_all(folder.join(part)).unwrap();
+    }
+    std::fs::write(folder.join(LIBRARY), "").unwrap();
     for name in ["python", "torchrun", "train", "hodo-sql"] {
         let file = folder.join(name);
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
