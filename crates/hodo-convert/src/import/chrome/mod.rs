@@ -145,7 +145,10 @@ impl<'a> File<'a> {
             return Ok(());
         }
         let Some(start_ns) = event.ts.and_then(ns) else {
-            self.builder.notes.count("events without a possible time, left out");
+            self.builder.notes.count(match event.ts {
+                None => "events without a time, left out",
+                Some(_) => "events at a time that no clock has, left out",
+            });
             return Ok(());
         };
         let length_ns = event.dur.and_then(ns).unwrap_or(0);
