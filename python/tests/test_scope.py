@@ -432,9 +432,12 @@ def test_torch_is_met_also_by_a_recorder_that_was_there(
     finders = [one for one in sys.meta_path if type(one).__name__ != "Watch"]
     monkeypatch.setattr(sys, "meta_path", finders)
     before = len(finders)
+    added = set()
     for _ in range(3):
         assert hodo.init(by_layer=True) == "already"
-    assert len(finders) == before + 2
+        added.add(len(finders) - before)
+    # Watched for once, however often it is asked for.
+    assert len(added) == 1 and added.pop() > 0
 
 
 def test_a_scope_across_a_restart_closes_nothing_else(tmp_path: Path) -> None:
