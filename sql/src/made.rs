@@ -78,8 +78,7 @@ fn clear(home: &Path) {
 fn write(folder: &Path, out: &Path, note: Note) -> Result<PathBuf, SqlError> {
     let began = Instant::now();
     let run = Run::open(folder, &ReadOptions::default())?;
-    let unreadable: u64 = run.processes.iter().map(|process| process.damage.bytes).sum();
-    if unreadable > 0 {
+    if let Some(unreadable) = run.unreadable_bytes() {
         note(&format!(
             "{unreadable} bytes of {} cannot be read: its tables lack them",
             run.info.id

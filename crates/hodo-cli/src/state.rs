@@ -36,14 +36,8 @@ pub fn of_readings(sampling: bool) -> (Style, String) {
 
 /// How much of a run cannot be read, as the beginning of a sentence; none when all can.
 pub fn damaged(run: &Run) -> Option<String> {
-    let processes = run.processes.iter().map(|process| &process.damage);
-    let all = processes.chain(run.machines.iter().map(|machine| &machine.damage));
-    let (bytes, frames) = all.fold((0, 0), |(b, f), damage| (b + damage.bytes, f + damage.frames));
-    let words = || {
-        let bytes = number::bytes(bytes);
-        format!("{bytes} of the run cannot be read (hodo verify says where)")
-    };
-    (bytes > 0 || frames > 0).then(words)
+    let bytes = number::bytes(run.unreadable_bytes()?);
+    Some(format!("{bytes} of the run cannot be read (hodo verify says where)"))
 }
 
 /// Which processes have no times and why, as a sentence; none when all have.

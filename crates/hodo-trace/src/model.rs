@@ -248,6 +248,15 @@ impl Run {
         most_telling(self.processes.iter().map(|p| p.state))
     }
 
+    /// Bytes of its processes and machines that cannot be read; none when all can.
+    pub fn unreadable_bytes(&self) -> Option<u64> {
+        let processes = self.processes.iter().map(|process| &process.damage);
+        let all = processes.chain(self.machines.iter().map(|machine| &machine.damage));
+        let (bytes, frames) =
+            all.fold((0, 0), |(bytes, frames), d| (bytes + d.bytes, frames + d.frames));
+        (bytes > 0 || frames > 0).then_some(bytes)
+    }
+
     /// Processes whose scopes have no times, since no reading of their clocks is left.
     pub fn uncalibrated(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(|p| !p.is_timed())

@@ -60,9 +60,7 @@ impl Reading {
     /// Bytes of the run that cannot be read; none when all can.
     #[getter]
     fn unreadable_bytes(&self) -> Option<u64> {
-        let processes = self.run.processes.iter().map(|process| &process.damage);
-        let all = || processes.clone().chain(self.run.machines.iter().map(|m| &m.damage));
-        all().any(|damage| !damage.is_none()).then(|| all().map(|damage| damage.bytes).sum())
+        self.run.unreadable_bytes()
     }
 
     /// The tree of scopes and all else `hodo report --json` prints, as JSON.
