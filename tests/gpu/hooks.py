@@ -1,6 +1,6 @@
 """Checks the hooks of frameworks on a machine that has a GPU, and measures what they cost.
 
-    python tests/gpu/hooks.py [--rounds 6] [--peers FOLDER] [--out FOLDER]
+    python tests/gpu/hooks.py [--rounds 300] [--peers FOLDER] [--out FOLDER] [--only PART]
 
 Plain scripts of torch, transformers and lightning run twice each: with one line, `hodo.profile()`, and
 with none under `hodo run --hooks`. Their trees are compared with what the script does, and every pass
@@ -14,17 +14,20 @@ should be. Trees and rounds are written to the folder.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import random
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
 import traceback
+from collections.abc import Callable
 
 import check
 
@@ -108,14 +111,13 @@ import torch._dynamo as dynamo
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+        self.first, self.second = (nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(2))
 
     def forward(self, x):
-        for i, layer in enumerate(self.layers):
-            if i == 2:
-                dynamo.graph_break()
-            x = layer(x).relu()
-        return x
+        # Not in a loop: torch gives those up as a whole.
+        x = self.first(x)
+        dynamo.graph_break()
+        return self.second(x)
 
 net = torch.compile(Net().cuda())
 optimizer = torch.optim.Adam(net.parameters())
@@ -158,7 +160,7 @@ CONFIGURATIONS = (
 )
 # Hooks against scopes by hand; the bar.
 BARS = {"hooks": ("scopes by hand", 1.03), "hooks, kernels": ("scopes by hand, kernels", 1.03)}
-SEGMENTS, STEPS_A_SEGMENT, WARM_UP = 30, 20, 30
+STEPS_A_SEGMENT, SETTLE, WARM_UP, GENERATIONS = 20, 3, 50, 10
 
 
 def nodes(dir: pathlib.Path) -> dict[tuple[str, ...], dict]:
@@ -242,10 +244,9 @@ def graphs(out: pathlib.Path) -> str:
     return f"10 replays, 1 capture; the last forward peaks at {last['memory_peak_bytes'] / 2**20:.0f} MiB"
 
 
-def measure(name: str) -> dict:
-    """Runs one configuration in this process, which has not started CUDA."""
-    import contextlib
-
+def loop(name: str) -> Callable[[], float]:
+    """The loop of one configuration in this process, which has not started CUDA: each call runs a
+    segment and returns the seconds of one of its steps."""
     out = tempfile.mkdtemp(prefix="hodo-hooks-")
     os.chdir(out)
     import torch
@@ -272,7 +273,7 @@ def measure(name: str) -> dict:
         else:
             hodo.profile(dir=out, gpu=level, telemetry="off", layers=int("layers" in name))
 
-    def step() -> None:
+    def plain() -> None:
         optimizer.zero_grad(set_to_none=True)
         loss(model(x), y).backward()
         optimizer.step()
@@ -289,64 +290,100 @@ def measure(name: str) -> dict:
             with scope("optimizer"):
                 optimizer.step()
 
-    step = by_hand if name.startswith("scopes") else step
+    step = by_hand if name.startswith("scopes") else plain
     for _ in range(WARM_UP):
         step()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(SEGMENTS):
+
+    def segment() -> float:
+        # The GPU was another process's, and so were the processor's caches.
+        for _ in range(SETTLE):
+            step()
+        torch.cuda.synchronize()
         began = time.perf_counter()
         for _ in range(STEPS_A_SEGMENT):
             step()
         torch.cuda.synchronize()
-        times.append((time.perf_counter() - began) / STEPS_A_SEGMENT)
-    return {"step_us": statistics.median(times) * 1e6}
+        return (time.perf_counter() - began) / STEPS_A_SEGMENT
+
+    return segment
 
 
-def forked(name: str, peers: str | None) -> dict | None:
-    """`measure` in a child; none if it failed."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
+class Runner:
+    """One configuration in a process of its own, which runs a segment when it is told to."""
+
+    def __init__(self, name: str, peers: str | None) -> None:
+        ask, self._ask = os.pipe()
+        self._told, tell = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            os.close(self._ask)
+            os.close(self._told)
+            try:
+                if name.startswith("cirron") and peers:
+                    sys.path.insert(0, peers)
+                segment = loop(name)
+                while os.read(ask, 1) == b"s":
+                    os.write(tell, struct.pack("d", segment()))
+            except BaseException:
+                traceback.print_exc()
+            os._exit(0)
+        os.close(ask)
+        os.close(tell)
+
+    def segment(self) -> float | None:
+        """Seconds of a step; none if the process has failed."""
         try:
-            if name.startswith("cirron") and peers:
-                sys.path.insert(0, peers)
-            os.write(writing, json.dumps(measure(name)).encode())
-        except BaseException:
-            traceback.print_exc()
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
+            os.write(self._ask, b"s")
+        except BrokenPipeError:
+            return None
+        told = os.read(self._told, 8)
+        return struct.unpack("d", told)[0] if told else None
+
+    def end(self) -> None:
+        # Later children hold the pipe too, so closing it is not enough.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._ask, b"e")
+        os.close(self._ask)
+        os.close(self._told)
+        os.waitpid(self._child, 0)
 
 
 def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[str], bool]:
+    """Segments of all configurations in turns, in an order of its own each round: what drifts on the
+    machine drifts for all of them. And with new processes now and then: where one lies in memory and
+    runs makes it some percent faster or slower for as long as it lives, so a ratio is one of medians
+    of processes."""
     import torch  # noqa: F401
 
     names = [name for name in CONFIGURATIONS if peers or not name.startswith("cirron")]
     told = []
-    for number in range(rounds):
-        order = random.Random(number).sample(names, len(names))
-        told.append({name: forked(name, peers) for name in order})
-        (out / "rounds.json").write_text(json.dumps(told))
+    for generation in range(GENERATIONS):
+        runners = {name: Runner(name, peers) for name in names}
+        for runner in runners.values():
+            runner.segment()
+        segments: dict[str, list[float]] = {name: [] for name in names}
+        for number in range(rounds // GENERATIONS):
+            order = random.Random(generation * rounds + number).sample(names, len(names))
+            for name in order:
+                segments[name].extend(filter(None, [runners[name].segment()]))
+        for runner in runners.values():
+            runner.end()
+        told.append({name: statistics.median(all) if all else None for name, all in segments.items()})
+    (out / "rounds.json").write_text(json.dumps(told))
     lines = ["| configuration | step, µs | x none | x scopes by hand | quartiles |", "|---|---:|---:|---:|---:|"]
     is_well = True
     for name in names:
-        against = BARS.get(name, ("scopes by hand", None))
-        rows = [one[name]["step_us"] for one in told if one.get(name)]
+        against, bar = BARS.get(name, ("scopes by hand", None))
+        rows = [one[name] * 1e6 for one in told if one[name]]
         if not rows:
             lines.append(f"| {name} | not run | | | |")
+            is_well = False
             continue
 
         def ratios(other: str, name: str = name) -> list[float]:
-            return [one[name]["step_us"] / one[other]["step_us"] for one in told if one.get(name) and one.get(other)]
+            return [one[name] / one[other] for one in told if one[name] and one[other]]
 
-        pairs = ratios(against[0])
-        low, middle, high = statistics.quantiles(pairs, n=4) if len(pairs) > 1 else pairs * 3
-        bar = against[1]
+        low, middle, high = statistics.quantiles(ratios(against), n=4)
         is_well &= bar is None or middle <= bar
         lines.append(
             f"| {name} | {statistics.median(rows):,.0f} | {statistics.median(ratios('none')):.3f} "
@@ -357,8 +394,9 @@ def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--peers")
+    parser.add_argument("--only", choices=("scripts", "compile", "overhead"), help="one part of it")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT") or tempfile.mkdtemp()))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -377,15 +415,18 @@ def main() -> None:
 
     from importlib.util import find_spec
 
-    for name, (_, needs, *_) in SCRIPTS.items():
+    for name, (_, needs, *_) in SCRIPTS.items() if options.only in (None, "scripts") else ():
         for way in ("one line", "hodo run --hooks", "CUDA events"):
             if find_spec(needs) is None:
                 lines.append(f"| {name}, {way} | – | {needs} is not installed |")
             else:
                 checked(f"{name}, {way}", lambda: script(name, way, options.out))
-    checked("torch.compile", lambda: compiled(options.out))
-    checked("CUDA graphs, memory", lambda: graphs(options.out))
-    table, is_cheap = overhead(options.rounds, options.peers, options.out)
+    if options.only in (None, "compile"):
+        checked("torch.compile", lambda: compiled(options.out))
+        checked("CUDA graphs, memory", lambda: graphs(options.out))
+    table, is_cheap = [], True
+    if options.only in (None, "overhead"):
+        table, is_cheap = overhead(options.rounds, options.peers, options.out)
     text = "\n".join([*lines, "", "## A step of the MLP loop", "", *table])
     (options.out / "hooks.md").write_text(text + "\n")
     print("\n" + text)

@@ -30,10 +30,14 @@ class Events:
 
     def __init__(self, torch: Any, undo: Undo) -> None:
         self._cuda = torch.cuda
+        version = getattr(torch, "version", None)
+        self._can_run = version is None or bool(version.cuda or version.hip)
+        """Whether this torch was built for a GPU."""
         self._pending: deque[tuple[Any, Any, Any]] = deque()
         self._spare: list[Any] = []
-        self._scopes = 0
         self._are_wanted = False
+        self.left = 0
+        """Scopes that are still taken as the last look at the recorder has it."""
         self.captures = 0
         """CUDA graphs that are being captured: no event may be looked at meanwhile."""
         self.lost = 0
@@ -45,12 +49,14 @@ class Events:
 
     def are_wanted(self) -> bool:
         """Whether scopes are timed by events: CUDA runs, and its kernels are not recorded."""
-        if self._scopes % LOOK_EVERY == 0:
-            self._are_wanted = self._cuda.is_initialized() and _is_blind()
-            # Until CUDA runs, every scope may be the first that uses it.
-            if not self._cuda.is_initialized():
-                return False
-        self._scopes += 1
+        if self.left > 0:
+            self.left -= 1
+        elif self._cuda.is_initialized():
+            self._are_wanted = _is_blind()
+            self.left = LOOK_EVERY
+        elif not self._can_run:
+            self.left = LOOK_EVERY
+        # Else every scope may be the first that uses CUDA.
         return self._are_wanted
 
     def begin(self) -> Any:

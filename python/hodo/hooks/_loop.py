@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from hodo import _hodo
+from hodo.hooks import Undo
 
 
 class Loop:
@@ -40,7 +42,9 @@ class Loop:
         if self._pass is not None:
             self._pass.__enter__()
         self.is_open = True
-        _here.loops.append(self)
+        here.loops.append(self)
+        for told in _when_passing:
+            told()
 
     def step(self, index: int | None = None) -> Any:
         """The step's scope, opened unless it is."""
@@ -68,11 +72,11 @@ class Loop:
         if not self.is_open:
             return
         self.is_open = False
-        if self in _here.loops:
+        if self in here.loops:
             # Those inside were left without a word.
-            while _here.loops[-1] is not self:
-                _here.loops[-1].close(error)
-            _here.loops.pop()
+            while here.loops[-1] is not self:
+                here.loops[-1].close(error)
+            here.loops.pop()
         self.step_end(error)
         if self._pass is not None:
             _leave(self._pass, error)
@@ -90,26 +94,37 @@ class Loop:
             raise
 
 
-class _Here(threading.local):
+class Here(threading.local):
+    """What is known of the thread that asks."""
+
     def __init__(self) -> None:
         self.loops: list[Loop] = []
         self.fetching = 0
 
 
-_here = _Here()
+here = Here()
 
 
 def _in_forked_child() -> None:
     """A child is in none of its parent's loops."""
-    _here.__init__()  # type: ignore[misc]
+    here.__init__()  # type: ignore[misc]
 
 
 os.register_at_fork(after_in_child=_in_forked_child)
 
 
+_when_passing: list[Callable[[], None]] = []
+
+
+def when_passing(told: Callable[[], None], undo: Undo) -> None:
+    """Calls ``told`` whenever a pass begins, until it is undone."""
+    _when_passing.append(told)
+    undo.later(lambda: _when_passing.remove(told))
+
+
 def innermost() -> Loop | None:
     """The loop that this thread is in, of those that call back."""
-    loops = _here.loops
+    loops = here.loops
     # Another thread may have closed it.
     while loops and not loops[-1].is_open:
         loops.pop()
@@ -118,24 +133,24 @@ def innermost() -> Loop | None:
 
 def is_fetching() -> bool:
     """Whether this thread is waiting for data, in somebody's step."""
-    return _here.fetching > 0
+    return here.fetching > 0
 
 
 class Fetching:
     """While it is entered, this thread is waiting for data."""
 
     def __enter__(self) -> None:
-        _here.fetching += 1
+        here.fetching += 1
 
     def __exit__(self, *_: object) -> None:
-        _here.fetching -= 1
+        here.fetching -= 1
 
 
 def wait(items: Any) -> Any:
     """The next of ``items``, waited for; raises as ``next`` does."""
     scope = _hodo.scope("data_wait")
     scope.__enter__()
-    _here.fetching += 1
+    here.fetching += 1
     try:
         item = next(items)
     except StopIteration:
@@ -145,7 +160,7 @@ def wait(items: Any) -> Any:
         _leave(scope, error)
         raise
     finally:
-        _here.fetching -= 1
+        here.fetching -= 1
     _leave(scope, None)
     return item
 

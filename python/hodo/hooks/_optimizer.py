@@ -25,16 +25,16 @@ class _Now:
 _now = _Now()
 
 
-def install(torch: Any, spans: Spans, undo: Undo) -> None:
-    """Hooks optimizers and scalers."""
+def install(torch: Any, spans: Spans, undo: Undo, made: Callable[[], None]) -> None:
+    """Hooks optimizers and scalers; ``made`` is called when an optimizer is."""
     _now.spans = spans
     undo.later(_now.off)
-    _optimizers(torch, undo)
+    _optimizers(torch, undo, made)
     _scalers(torch, spans, undo)
 
 
-def _optimizers(torch: Any, undo: Undo) -> None:
-    """The steps of all optimizers, whatever their class."""
+def _optimizers(torch: Any, undo: Undo, made: Callable[[], None]) -> None:
+    """The steps of all optimizers, whatever their class; ``made`` is called with each new one."""
     optimizer, is_compiling = torch.optim.Optimizer, compiling(torch)
     begin = optimizer.__init__
 
@@ -43,6 +43,7 @@ def _optimizers(torch: Any, undo: Undo) -> None:
         begin(self, *args, **kwargs)
         if not undo.done:
             hook(type(self))
+            made()
 
     def hook(kind: type) -> None:
         for each in kind.__mro__[: kind.__mro__.index(optimizer)]:
@@ -62,17 +63,19 @@ def _stepping(step: Any, is_compiling: Callable[[], bool]) -> Any:
     def stepping(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return step(self, *args, **kwargs)
-        spans = _now.spans
-        if spans is None or here.is_optimizing:
-            here.stepped = True
+        spans, state = _now.spans, here.state
+        if spans is None or state.is_optimizing:
+            state.stepped = True
             return step(self, *args, **kwargs)
-        here.is_optimizing = True
-        span = _AfterClosure(spans, self)
+        state.is_optimizing = True
         try:
-            with span:
+            if not args and not kwargs:
+                with spans.open("optimizer", **_steps_of(self)):
+                    return step(self)
+            with _AfterClosure(spans, self) as span:
                 return step(self, *span.around(args), **span.around_named(kwargs))
         finally:
-            here.is_optimizing = False
+            state.is_optimizing = False
 
     stepping._hodo = True  # type: ignore[attr-defined]
     return stepping
@@ -107,11 +110,12 @@ class _AfterClosure:
         @functools.wraps(closure)
         def told(*args: Any, **kwargs: Any) -> Any:
             # What is computed meanwhile may be optimized too, as by an optimizer of its own.
-            here.is_optimizing = False
+            state = here.state
+            state.is_optimizing = False
             try:
                 result = closure(*args, **kwargs)
             finally:
-                here.is_optimizing = True
+                state.is_optimizing = True
             self._open()
             return result
 
@@ -123,8 +127,8 @@ class _AfterClosure:
             span.__enter__()
             self._span = span
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> _AfterClosure:
+        return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._span is not None:
@@ -144,17 +148,18 @@ def _scalers(torch: Any, spans: Spans, undo: Undo) -> None:
 def _scaled(step: Any, spans: Spans, undo: Undo) -> Any:
     @functools.wraps(step)
     def scaled(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        if undo.done or here.is_optimizing or not self.is_enabled():
+        state = here.state
+        if undo.done or state.is_optimizing or not self.is_enabled():
             return step(self, optimizer, *args, **kwargs)
-        here.is_optimizing, here.stepped = True, False
+        state.is_optimizing, state.stepped = True, False
         try:
             with spans.open("optimizer", scaled=True, **_steps_of(optimizer)) as scope:
                 result = step(self, optimizer, *args, **kwargs)
-                if not here.stepped:
+                if not state.stepped:
                     scope.set(skipped=True)
                 return result
         finally:
-            here.is_optimizing = False
+            state.is_optimizing = False
 
     return scaled
 
@@ -180,7 +185,8 @@ def _kinds_of(kind: Any) -> list[type]:
 
 def _steps_of(optimizer: Any) -> dict[str, Any]:
     """What is said of an optimizer's step: how many backward passes it is of, where not one."""
-    backwards, here.backwards = here.backwards, 0
+    state = here.state
+    backwards, state.backwards = state.backwards, 0
     attrs: dict[str, Any] = {"tag": type(optimizer).__name__}
     if backwards > 1:
         attrs["accumulated"] = backwards

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from hodo import _hodo
@@ -10,8 +12,25 @@ from hodo.hooks import Settings, Undo
 from hodo.hooks._events import Events
 
 
-class Here(threading.local):
-    """What the hooks know of the thread they run on."""
+NOTHING: Mapping[type, tuple[str, str]] = MappingProxyType({})
+
+
+class State:
+    """What the hooks know of a thread: an object of its own, since each look at a thread's local
+    variables costs more than one at these."""
+
+    __slots__ = (
+        "backwards",
+        "depth",
+        "forwards",
+        "is_backward",
+        "is_foreign",
+        "is_optimizing",
+        "modules",
+        "stepped",
+        "trained",
+        "usual",
+    )
 
     def __init__(self) -> None:
         self.depth = 0
@@ -22,12 +41,24 @@ class Here(threading.local):
         self.is_optimizing = False
         self.stepped = False
         """Whether the optimizer that a scaler has was stepped."""
+        self.forwards = 0
+        """Outermost calls of modules since the last backward pass."""
         self.backwards = 0
         """Backward passes since the last step of an optimizer."""
         self.trained: Any = None
         """Weak reference to the module that was last called with gradients."""
+        self.usual: Mapping[type, tuple[str, str]] = NOTHING
+        """Name and tag of the scope of an outermost module by its class, where nothing else is to be
+        said or asked; nothing where that does not hold."""
         # Autograd's own threads work for the thread that called backward.
         self.is_foreign = isinstance(threading.current_thread(), threading._DummyThread)
+
+
+class Here(threading.local):
+    """The state of the thread that asks."""
+
+    def __init__(self) -> None:
+        self.state = State()
 
 
 here = Here()
@@ -40,12 +71,19 @@ class Spans:
         self.events = Events(torch, undo)
         self._memory = Memory(torch.cuda) if settings.memory else None
 
+        self.are_plain = False
+        """Whether scopes were nothing but scopes when it was last looked."""
+
     def open(self, name: str, **attrs: Any) -> Any:
         """A scope, to be entered with ``with``."""
+        events = self.events
+        # Written out, as what every step does.
+        if self.are_plain and events.left > 0:
+            events.left -= 1
+            return _hodo.scope(name, **attrs)
+        self.are_plain = self._memory is None and not events.are_wanted()
         scope = _hodo.scope(name, **attrs)
-        if self._memory is None and not self.events.are_wanted():
-            return scope
-        return _Measured(scope, self.events, self._memory)
+        return scope if self.are_plain else _Measured(scope, events, self._memory)
 
 
 class _Measured:

@@ -177,7 +177,8 @@ def _is_training() -> bool:
 
     if _is_inside(*EVALUATIONS):
         return False
-    model = here.trained and here.trained()
+    trained = here.state.trained
+    model = trained and trained()
     return bool(torch.is_grad_enabled() and (model is None or model.training))
 
 
