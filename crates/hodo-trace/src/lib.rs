@@ -34,6 +34,7 @@ mod names;
 pub mod packed;
 mod read;
 mod select;
+mod shipped;
 mod spans;
 mod table;
 pub mod timeline;
@@ -69,6 +70,7 @@ pub use model::{
     Thread,
 };
 pub use names::Names;
+pub use shipped::{Shipped, ShippedHost};
 pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, columns, sample_columns, tree_columns};
 pub use tree::{
