@@ -10,10 +10,11 @@
 mod usage;
 
 use super::durable;
-use super::note::{Note, Packing, Shipped};
+use super::note::{Note, PackedFile, Packing};
 use super::refusal::Refusal;
 use axum::http::StatusCode;
 use hodo_format::ship::{self, Kind, Part};
+use hodo_trace::Shipped;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -66,13 +67,15 @@ pub struct Target<'a> {
     pub name: &'a str,
     /// Id of the token that sends it; none for one that may write to any run.
     pub owner: Option<&'a str>,
+    /// Bytes that the runs of that token may take.
+    pub most_bytes: Option<u64>,
 }
 
 /// The files of a run, as they are told to a shipper.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// What is durable.
-    pub files: Vec<Shipped>,
+    pub files: Vec<PackedFile>,
     /// Whether some of it was packed.
     pub packed: bool,
 }
@@ -119,13 +122,13 @@ impl Entry {
 
 impl Depot {
     /// Opens the store in `dir`, or makes one.
-    pub fn open(dir: &Path) -> io::Result<Depot> {
+    pub fn open(dir: &Path, max_bytes: Option<u64>) -> io::Result<Depot> {
         fs::create_dir_all(dir)?;
         for name in [RUNS, NOTES, PACKING, ASIDE] {
             durable::make_folder(&dir.join(name))?;
         }
         let depot =
-            Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::default() };
+            Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::new(max_bytes) };
         for entry in fs::read_dir(depot.runs())? {
             let id = entry?.file_name().to_string_lossy().into_owned();
             if ship::is_run_id(&id) {
@@ -158,6 +161,14 @@ impl Depot {
     /// Where the files of a packed run are kept for a while.
     pub fn aside(&self, run: &str) -> PathBuf {
         self.dir.join(ASIDE).join(run)
+    }
+
+    /// Removes what is kept aside of a run.
+    pub fn clear_aside(&self, run: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.aside(run)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn note_path(&self, run: &str) -> PathBuf {
@@ -227,6 +238,8 @@ impl Depot {
                 let begun = Note::new(owner.unwrap_or_default());
                 begun.write(&self.note_path(run))?;
                 durable::make_folder(&self.folder(run))?;
+                let shipped = serde_json::to_vec(&Shipped::begun()).map_err(io::Error::from)?;
+                durable::replace(&self.folder(run).join(ship::SHIPPED_FILE), &shipped)?;
                 *note = Some(begun);
             }
         }
@@ -257,7 +270,7 @@ impl Depot {
                 Kind::Appended => None,
             };
             let part = if part == Part::RUN { String::new() } else { part.to_string() };
-            files.push(Shipped { part, name, length, crc32c });
+            files.push(PackedFile { part, name, length, crc32c });
         }
         Ok(Listing { files, packed: is_packed })
     }
@@ -316,7 +329,7 @@ impl Depot {
             return Ok(length);
         }
         let (owner, after) = (entry.owner(), length + new.len() as u64);
-        self.usage.make_sure(&owner, new.len() as u64)?;
+        self.usage.make_sure(&owner, target.most_bytes, new.len() as u64)?;
         known.append(&path, length, new)?;
         self.usage.exchange(&entry.id, &owner, length, after);
         entry.changes.fetch_add(1, Ordering::AcqRel);
@@ -335,7 +348,7 @@ impl Depot {
         let path = self.path(target)?;
         let before = path.metadata().map_or(0, |file| file.len());
         let (owner, after) = (entry.owner(), bytes.len() as u64);
-        self.usage.make_sure(&owner, after.saturating_sub(before))?;
+        self.usage.make_sure(&owner, target.most_bytes, after.saturating_sub(before))?;
         *known = Known::default();
         durable::replace(&path, bytes)?;
         *known = Known { length: Some(after), crc32c: Some(ship::checksum(bytes)) };
@@ -435,7 +448,7 @@ fn packed_whole(entry: &Entry, target: &Target<'_>, bytes: &[u8]) -> Result<Opti
         return Ok(None);
     };
     let length = bytes.len() as u64;
-    let same = |file: &Shipped| file.crc32c.as_deref() == Some(ship::checksum(bytes).as_str());
+    let same = |file: &PackedFile| file.crc32c.as_deref() == Some(ship::checksum(bytes).as_str());
     match note.packed_file(&part_key(target.part), target.name) {
         Some(file) if same(file) => Ok(Some(length)),
         // Every host of a run has a `run.json`; the packed one stays.

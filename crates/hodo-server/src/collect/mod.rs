@@ -9,10 +9,12 @@ mod depot;
 mod durable;
 mod guard;
 mod ingest;
+mod metrics;
 mod note;
 mod rates;
 mod receive;
 mod refusal;
+mod remove;
 #[cfg(test)]
 mod testing;
 mod tls;
@@ -23,7 +25,7 @@ use crate::page::Files;
 use crate::state::{Shared, State};
 use crate::store::Store;
 use axum::Router;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use beat::Beats;
 use counters::Counters;
 use depot::Depot;
@@ -120,7 +122,7 @@ impl Collector {
         let store =
             |error| CollectorError::Io(format!("cannot use the folder {}", dir.display()), error);
         let tls = options.tls.as_ref().map(|(cert, key)| tls::acceptor(cert, key)).transpose()?;
-        let depot = Depot::open(dir).map_err(store)?;
+        let depot = Depot::open(dir, options.max_bytes).map_err(store)?;
         let tokens = Tokens::new(dir);
         tokens.all().map_err(store)?;
         let listen =
@@ -133,7 +135,6 @@ impl Collector {
             hosts: names(options, bound),
             is_https: tls.is_some() || options.behind_proxy,
         };
-        depot.usage.limit(options.max_bytes, tokens.most_bytes());
         let state =
             State { files: Files::from_environment(), store: Arc::new(Store::new(&depot.runs())) };
         let inside = Inside {
@@ -234,6 +235,8 @@ routes! {
     "/api/ingest/runs/{run}" => get(ingest::files),
     "/api/ingest/runs/{run}/files/{part}/{name}" => put(ingest::put),
     "/api/ingest/runs/{run}/beat" => post(ingest::beat),
+    "/api/runs/{run}" => delete(remove::remove),
+    "/metrics" => get(metrics::metrics),
 }
 
 /// All routes behind the guard.

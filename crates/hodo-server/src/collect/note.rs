@@ -17,7 +17,7 @@ pub struct Note {
     pub packing: Packing,
     /// The files that were packed, as they were shipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub packed: Vec<Shipped>,
+    pub packed: Vec<PackedFile>,
 }
 
 /// Where packing stands: what a start after a kill has to finish.
@@ -37,7 +37,7 @@ pub enum Packing {
 
 /// A file as it was shipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shipped {
+pub struct PackedFile {
     /// The folder in the run; empty for the run's own.
     pub part: String,
     /// Its name.
@@ -76,7 +76,7 @@ impl Note {
     }
 
     /// A file that was packed.
-    pub fn packed_file(&self, part: &str, name: &str) -> Option<&Shipped> {
+    pub fn packed_file(&self, part: &str, name: &str) -> Option<&PackedFile> {
         self.packed.iter().find(|file| file.part == part && file.name == name)
     }
 }
