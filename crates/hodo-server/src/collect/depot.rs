@@ -7,10 +7,11 @@
 //! DIR/aside/RUN     what was shipped of a packed run, as long as more of it may come
 //! ```
 
+mod swap;
 mod usage;
 
 use super::durable;
-use super::note::{Note, PackedFile, Packing};
+use super::note::{Note, PackedFile};
 use super::refusal::Refusal;
 use axum::http::StatusCode;
 use hodo_format::ship::{self, Kind, Part};
@@ -22,6 +23,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 pub use usage::Usage;
 
 /// The folders of the store.
@@ -48,6 +50,7 @@ pub struct Entry {
     files: Mutex<HashMap<(String, String), Arc<Mutex<Known>>>>,
     /// Counts what was added, so that packing sees whether something was.
     changes: AtomicU64,
+    changed_at: Mutex<Option<Instant>>,
 }
 
 /// What is known to be on disk of a file; nothing before it was looked at.
@@ -96,6 +99,16 @@ impl Entry {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        *lock(&self.changed_at) = Some(Instant::now());
+    }
+
+    /// How long nothing was added; none where nothing was since the start.
+    pub fn quiet(&self) -> Option<Duration> {
+        lock(&self.changed_at).map(|at| at.elapsed())
+    }
+
     /// Goes up with each thing that is added.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
@@ -129,6 +142,7 @@ impl Depot {
         }
         let depot =
             Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::new(max_bytes) };
+        depot.recover()?;
         for entry in fs::read_dir(depot.runs())? {
             let id = entry?.file_name().to_string_lossy().into_owned();
             if ship::is_run_id(&id) {
@@ -193,6 +207,7 @@ impl Depot {
             note: Mutex::new(Note::read(&self.note_path(run))?),
             files: Mutex::default(),
             changes: AtomicU64::new(0),
+            changed_at: Mutex::default(),
         });
         Ok(lock(&self.entries).entry(run.to_owned()).or_insert(entry).clone())
     }
@@ -258,7 +273,7 @@ impl Depot {
             ));
         }
         let _open = entry.shared();
-        let is_packed = note.packing == Packing::Packed;
+        let is_packed = note.is_packed;
         let mut files = if is_packed { note.packed.clone() } else { Vec::new() };
         for (part, name, kind) in self.there(run, is_packed)? {
             let file = entry.file(&part.to_string(), &name);
@@ -276,7 +291,7 @@ impl Depot {
     }
 
     /// The files in a run's folder that were shipped; of a packed one, those that came later.
-    fn there(&self, run: &str, is_packed: bool) -> io::Result<Vec<(Part, String, Kind)>> {
+    pub fn there(&self, run: &str, is_packed: bool) -> io::Result<Vec<(Part, String, Kind)>> {
         let folder = self.folder(run);
         let mut found = Vec::new();
         let mut parts = vec![Part::RUN];
@@ -305,8 +320,10 @@ impl Depot {
     /// Appends `bytes` at `offset`; returns the length that is durable then.
     pub fn append(&self, target: &Target<'_>, offset: u64, bytes: &[u8]) -> Result<u64, Refusal> {
         let entry = self.begin(target.run, target.owner)?;
+        let end = offset + bytes.len() as u64;
+        self.welcome_back(&entry, || packed_length(&entry, target, end).is_err())?;
         let _open = entry.shared();
-        if let Some(length) = packed_length(&entry, target, offset + bytes.len() as u64)? {
+        if let Some(length) = packed_length(&entry, target, end)? {
             return Ok(length);
         }
         let file = entry.file(&target.part.to_string(), target.name);
@@ -332,13 +349,14 @@ impl Depot {
         self.usage.make_sure(&owner, target.most_bytes, new.len() as u64)?;
         known.append(&path, length, new)?;
         self.usage.exchange(&entry.id, &owner, length, after);
-        entry.changes.fetch_add(1, Ordering::AcqRel);
+        entry.changed();
         Ok(after)
     }
 
     /// Replaces a file; returns its length.
     pub fn replace(&self, target: &Target<'_>, bytes: &[u8]) -> Result<u64, Refusal> {
         let entry = self.begin(target.run, target.owner)?;
+        self.welcome_back(&entry, || packed_whole(&entry, target, bytes).is_err())?;
         let _open = entry.shared();
         if let Some(length) = packed_whole(&entry, target, bytes)? {
             return Ok(length);
@@ -353,8 +371,18 @@ impl Depot {
         durable::replace(&path, bytes)?;
         *known = Known { length: Some(after), crc32c: Some(ship::checksum(bytes)) };
         self.usage.exchange(&entry.id, &owner, before, after);
-        entry.changes.fetch_add(1, Ordering::AcqRel);
+        entry.changed();
         Ok(after)
+    }
+
+    /// Takes what was shipped of a packed run back where more of it came and it is still there.
+    fn welcome_back(&self, entry: &Entry, is_more: impl Fn() -> bool) -> io::Result<()> {
+        if !is_more() || !self.aside(&entry.id).exists() {
+            return Ok(());
+        }
+        let _alone = entry.alone();
+        // Someone else may have done it meanwhile.
+        if is_more() && self.aside(&entry.id).exists() { self.give_back(entry) } else { Ok(()) }
     }
 
     /// Does `work` on a run that `owner` may write to; the run's folder stays where it is meanwhile.
@@ -431,7 +459,7 @@ impl Known {
 
 /// The length of a file that was packed, if what is sent lies within it.
 fn packed_length(entry: &Entry, target: &Target<'_>, end: u64) -> Result<Option<u64>, Refusal> {
-    let Some(note) = entry.note().filter(|note| note.packing == Packing::Packed) else {
+    let Some(note) = entry.note().filter(|note| note.is_packed) else {
         return Ok(None);
     };
     match note.packed_file(&part_key(target.part), target.name) {
@@ -444,7 +472,7 @@ fn packed_length(entry: &Entry, target: &Target<'_>, end: u64) -> Result<Option<
 
 /// The same for a file that is sent whole.
 fn packed_whole(entry: &Entry, target: &Target<'_>, bytes: &[u8]) -> Result<Option<u64>, Refusal> {
-    let Some(note) = entry.note().filter(|note| note.packing == Packing::Packed) else {
+    let Some(note) = entry.note().filter(|note| note.is_packed) else {
         return Ok(None);
     };
     let length = bytes.len() as u64;
@@ -474,7 +502,7 @@ fn packed_already(target: &Target<'_>, length: u64) -> Refusal {
 }
 
 /// A part as listings and notes have it.
-fn part_key(part: &Part) -> String {
+pub fn part_key(part: &Part) -> String {
     if *part == Part::RUN { String::new() } else { part.to_string() }
 }
 

@@ -9,8 +9,10 @@ mod depot;
 mod durable;
 mod guard;
 mod ingest;
+mod janitor;
 mod metrics;
 mod note;
+mod pack;
 mod rates;
 mod receive;
 mod refusal;
@@ -32,12 +34,14 @@ use depot::Depot;
 use guard::Names;
 use rates::Rates;
 use receive::Room;
+use remove::Keep;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 pub use tokens::{TokenInfo, TokenKind, TokenLimits, Tokens};
 use tokio::net::TcpListener;
 
@@ -61,6 +65,10 @@ pub struct CollectorOptions {
     pub max_bytes: Option<u64>,
     /// Requests in a second with one token.
     pub rate: Option<u32>,
+    /// How long a run is kept after it was heard of last.
+    pub keep: Option<Duration>,
+    /// How long a run is silent before it counts as ended.
+    pub quiet_after: Duration,
 }
 
 /// Why a collector does not start.
@@ -100,6 +108,8 @@ pub struct Inside {
     beats: Beats,
     counters: Counters,
     shared: Shared,
+    keep: Keep,
+    max_bytes: Option<u64>,
 }
 
 /// The same, handed to every request.
@@ -146,6 +156,8 @@ impl Collector {
             beats: Beats::default(),
             counters: Counters::default(),
             shared: Shared(Arc::new(state)),
+            keep: Keep { age: options.keep, quiet_after: options.quiet_after },
+            max_bytes: options.max_bytes,
         };
         let terms = Terms { most: MOST_CONNECTIONS, tls };
         Ok(Collector { listener, terms, collecting: Collecting(Arc::new(inside)) })
@@ -181,6 +193,10 @@ impl Collector {
         std::thread::Builder::new()
             .name("hodo-watch".into())
             .spawn(move || crate::watch::watch(&store))?;
+        let inside = Arc::downgrade(&self.collecting.0);
+        std::thread::Builder::new()
+            .name("hodo-janitor".into())
+            .spawn(move || janitor::work(&inside))?;
         let answered = runtime.block_on(async move {
             let listener = TcpListener::from_std(self.listener)?;
             connection::serve(listener, self.terms, router(self.collecting), stop).await

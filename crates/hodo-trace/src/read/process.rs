@@ -35,8 +35,9 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
         arena.snapshot.describe(&mut collector);
         collector.until = arena.until;
     }
-    let mends = arena.is_some() || is_coming;
-    let stored = read_spool(folder, mends, &mut files, &mut collector, progress);
+    let mends = arena.is_some();
+    let reading = Reading { mends, is_coming };
+    let stored = read_spool(folder, reading, &mut files, &mut collector, progress);
     read_gpu(folder, is_coming, &mut files, &mut collector, progress);
     let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
     // A process that has not recorded anything may not have come to write it yet.
@@ -91,17 +92,25 @@ fn read_arena(
     read.ok()
 }
 
-/// Reads catalog and spool files; returns what they held. What the torn end of a file would hold
-/// is still in the arena, which `mends` it.
+/// What stands for the torn end of a file.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// What it would hold is still in the arena.
+    mends: bool,
+    /// It comes from a shipper, which goes on.
+    is_coming: bool,
+}
+
+/// Reads catalog and spool files; returns what they held.
 fn read_spool(
     folder: &Path,
-    mends: bool,
+    Reading { mends, is_coming }: Reading,
     files: &mut SpoolReader,
     collector: &mut Collector,
     progress: &mut Meter<'_>,
 ) -> Counts {
     files.read(&folder.join(files::CATALOG), collector);
-    if mends && !collector.ended {
+    if is_coming || (mends && !collector.ended) {
         files.forgive_torn_end();
     }
     let paths = files::spool_files(folder);
@@ -109,11 +118,11 @@ fn read_spool(
         let bytes = files.read(path, collector);
         progress.add(bytes);
     }
-    if mends && !collector.ended {
+    if is_coming || (mends && !collector.ended) {
         files.forgive_torn_end();
     }
     let first = paths.first().and_then(|path| files::file_number(path));
-    files.damage.frames = files.missing_frames(first, collector.ended);
+    files.damage.frames = files.missing_frames(first, collector.ended && !is_coming);
     collector.take_counts()
 }
 
@@ -280,6 +289,7 @@ impl Parts<'_> {
             should_be_stored: ended
                 .map(|end| end.stored)
                 .or(arena.filter(|_| still).map(|snapshot| snapshot.should_be_stored())),
+            is_coming: self.told.is_some_and(Told::is_incomplete),
         }
     }
 }

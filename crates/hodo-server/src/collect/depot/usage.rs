@@ -17,6 +17,7 @@ struct State {
     owners: HashMap<String, u64>,
     total: u64,
     most: Option<u64>,
+    wanted: u64,
 }
 
 impl Usage {
@@ -69,10 +70,16 @@ impl Usage {
         state.most.map_or(0, |most| (state.total + more).saturating_sub(most))
     }
 
+    /// The most that was refused since this was asked last.
+    pub fn wanted(&self) -> u64 {
+        std::mem::take(&mut self.state().wanted)
+    }
+
     /// Refuses what there is no room for, in all or for an owner who may have `most` bytes.
     pub fn make_sure(&self, owner: &str, most: Option<u64>, more: u64) -> Result<(), Refusal> {
-        let state = self.state();
+        let mut state = self.state();
         if state.most.is_some_and(|most| state.total + more > most) {
+            state.wanted = state.wanted.max(more);
             let words = "the collector is full, as --max-bytes says; ended runs make room for it";
             return Err(Refusal::full(words));
         }

@@ -3,6 +3,7 @@
 mod files;
 mod guard;
 mod limits;
+mod packing;
 
 use crate::client::{Answer, Folder, NONE};
 use hodo_format::ship;
@@ -35,6 +36,8 @@ pub fn options(dir: &Path) -> CollectorOptions {
         hosts: Vec::new(),
         max_bytes: None,
         rate: None,
+        keep: None,
+        quiet_after: Duration::from_secs(600),
     }
 }
 
