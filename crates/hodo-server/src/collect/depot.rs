@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
-pub use usage::Usage;
+pub use usage::{Usage, bytes as usage_bytes};
 
 /// The folders of the store.
 const RUNS: &str = "runs";

@@ -59,7 +59,7 @@ fn round(inside: &Inside, given_up: &mut HashMap<String, u64>) {
 }
 
 /// A line of the log.
-fn tell(line: &str) {
+pub fn tell(line: &str) {
     // Nobody reading it is no failure.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
 }

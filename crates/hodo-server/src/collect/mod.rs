@@ -12,6 +12,7 @@ mod ingest;
 mod janitor;
 mod metrics;
 mod note;
+mod otlp;
 mod pack;
 mod rates;
 mod receive;
@@ -107,6 +108,7 @@ pub struct Inside {
     room: Room,
     beats: Beats,
     counters: Counters,
+    logs: otlp::Logs,
     shared: Shared,
     keep: Keep,
     max_bytes: Option<u64>,
@@ -155,6 +157,7 @@ impl Collector {
             room: Room::new(),
             beats: Beats::default(),
             counters: Counters::default(),
+            logs: otlp::Logs::default(),
             shared: Shared(Arc::new(state)),
             keep: Keep { age: options.keep, quiet_after: options.quiet_after },
             max_bytes: options.max_bytes,
@@ -197,6 +200,8 @@ impl Collector {
         std::thread::Builder::new()
             .name("hodo-janitor".into())
             .spawn(move || janitor::work(&inside))?;
+        let inside = Arc::downgrade(&self.collecting.0);
+        std::thread::Builder::new().name("hodo-otlp".into()).spawn(move || otlp::work(&inside))?;
         let answered = runtime.block_on(async move {
             let listener = TcpListener::from_std(self.listener)?;
             connection::serve(listener, self.terms, router(self.collecting), stop).await
@@ -252,6 +257,7 @@ routes! {
     "/api/ingest/runs/{run}/files/{part}/{name}" => put(ingest::put),
     "/api/ingest/runs/{run}/beat" => post(ingest::beat),
     "/api/runs/{run}" => delete(remove::remove),
+    "/v1/traces" => post(otlp::traces),
     "/metrics" => get(metrics::metrics),
 }
 

@@ -17,7 +17,9 @@ pub async fn remove(
     State(collecting): State<Collecting>,
     Path(run): Path<String>,
 ) -> Result<Json<Value>, Refusal> {
-    check_run(&run)?;
+    if !super::otlp::is_id(&run) {
+        check_run(&run)?;
+    }
     apart(move || {
         let folder = collecting.depot.folder(&run);
         if !Run::is_at(&folder) {
@@ -51,6 +53,9 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
     match std::fs::rename(&folder, &aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
+    }
+    if super::otlp::is_id(run) {
+        super::otlp::remove(inside, run)?;
     }
     depot.forget(&entry)?;
     depot.clear_aside(run)?;

@@ -29,6 +29,16 @@ impl Depot {
         self.finish_swap(entry)
     }
 
+    /// Puts a run that was made in [`Depot::packing`] in place; what was there goes.
+    pub fn put_made(&self, run: &str) -> io::Result<()> {
+        let (new, place) = (self.packing(run), self.folder(run));
+        match place.exists() {
+            true => exchange(&new, &place)?,
+            false => fs::rename(&new, &place)?,
+        }
+        remove(&new)
+    }
+
     /// The folders have changed places, or the new one goes.
     fn finish_swap(&self, entry: &Entry) -> io::Result<()> {
         let Some(mut note) = entry.note() else { return Ok(()) };

@@ -3,6 +3,7 @@
 mod files;
 mod guard;
 mod limits;
+mod otlp;
 mod packing;
 
 use crate::client::{Answer, Folder, NONE};
