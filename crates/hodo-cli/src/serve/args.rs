@@ -55,6 +55,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub quiet_after: String,
 
+    /// Where packed runs are kept besides: file:///srv/runs, s3://bucket/runs, gs://bucket/runs or an http(s):// address. What --max-bytes then limits is what lies here; the rest comes back when it is asked for.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+
     /// Requests a second with one token; 1000 if left out, and a token may have a number of its own.
     #[arg(long, value_name = "NUMBER")]
     pub rate: Option<u32>,

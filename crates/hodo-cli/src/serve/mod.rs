@@ -64,6 +64,7 @@ fn options(args: &ServeArgs, dir: &Path) -> Result<CollectorOptions, Failure> {
         rate: args.rate,
         keep: args.keep.map(days).transpose()?,
         quiet_after: time(&args.quiet_after)?,
+        store: args.store.clone(),
     })
 }
 

@@ -29,6 +29,12 @@ pub fn work(inside: &Weak<Inside>) {
             Err(error) => tell(&format!("cannot remove runs: {error}")),
         }
         round(&inside, &mut given_up);
+        if let Some(remote) = &inside.remote {
+            match super::remote::upload_next(&inside, &**remote) {
+                Ok(stored) => stored.iter().for_each(|run| tell(&format!("stored {run}"))),
+                Err(error) => tell(&format!("cannot store packed runs: {error}")),
+            }
+        }
     }
 }
 
@@ -44,6 +50,15 @@ fn round(inside: &Inside, given_up: &mut HashMap<String, u64>) {
             continue;
         }
         let before = entry.changes();
+        let is_away = entry.note().is_some_and(|note| note.is_away);
+        if is_away
+            && inside.depot.there(&run, true).is_ok_and(|late| !late.is_empty())
+            && let Err(error) = inside.bring_back(&run)
+        {
+            tell(&format!("more came of {run}, which cannot be fetched: {error}"));
+            given_up.insert(run, before);
+            continue;
+        }
         let why = match pack::pack_if_ended(inside, &run, inside.keep.quiet_after) {
             Ok(()) => {
                 tell(&format!("packed {run}"));

@@ -17,6 +17,7 @@ mod pack;
 mod rates;
 mod receive;
 mod refusal;
+mod remote;
 mod remove;
 #[cfg(test)]
 mod testing;
@@ -28,6 +29,10 @@ use crate::page::Files;
 use crate::state::{Shared, State};
 use crate::store::Store;
 use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use beat::Beats;
 use counters::Counters;
@@ -35,6 +40,8 @@ use depot::Depot;
 use guard::Names;
 use rates::Rates;
 use receive::Room;
+use refusal::Refusal;
+use remote::Remote;
 use remove::Keep;
 use std::future::Future;
 use std::io;
@@ -70,6 +77,8 @@ pub struct CollectorOptions {
     pub keep: Option<Duration>,
     /// How long a run is silent before it counts as ended.
     pub quiet_after: Duration,
+    /// The address of a store for packed runs.
+    pub store: Option<String>,
 }
 
 /// Why a collector does not start.
@@ -112,6 +121,7 @@ pub struct Inside {
     shared: Shared,
     keep: Keep,
     max_bytes: Option<u64>,
+    remote: Option<Box<dyn Remote>>,
 }
 
 /// The same, handed to every request.
@@ -126,6 +136,19 @@ impl Deref for Collecting {
     }
 }
 
+impl Inside {
+    /// Takes note of runs that only the store elsewhere has.
+    fn know_stored(&self) -> io::Result<()> {
+        self.remote.as_ref().map_or(Ok(()), |remote| remote::know_all(self, &**remote).map(drop))
+    }
+
+    /// Brings back a run that is only there.
+    fn bring_back(&self, run: &str) -> io::Result<()> {
+        let remote = self.remote.as_ref();
+        remote.map_or(Ok(()), |remote| remote::download_if_away(self, &**remote, run))
+    }
+}
+
 impl Collector {
     /// Opens the store and listens.
     pub fn bind(options: &CollectorOptions) -> Result<Collector, CollectorError> {
@@ -135,6 +158,8 @@ impl Collector {
             |error| CollectorError::Io(format!("cannot use the folder {}", dir.display()), error);
         let tls = options.tls.as_ref().map(|(cert, key)| tls::acceptor(cert, key)).transpose()?;
         let depot = Depot::open(dir, options.max_bytes).map_err(store)?;
+        let remote = options.store.as_deref().map(remote::open).transpose();
+        let remote = remote.map_err(|error| CollectorError::Io("--store".to_owned(), error))?;
         let tokens = Tokens::new(dir);
         tokens.all().map_err(store)?;
         let listen =
@@ -161,7 +186,11 @@ impl Collector {
             shared: Shared(Arc::new(state)),
             keep: Keep { age: options.keep, quiet_after: options.quiet_after },
             max_bytes: options.max_bytes,
+            remote,
         };
+        inside
+            .know_stored()
+            .map_err(|error| CollectorError::Io("cannot list the store".to_owned(), error))?;
         let terms = Terms { most: MOST_CONNECTIONS, tls };
         Ok(Collector { listener, terms, collecting: Collecting(Arc::new(inside)) })
     }
@@ -264,6 +293,33 @@ routes! {
 /// All routes behind the guard.
 fn router(collecting: Collecting) -> Router {
     let guard = axum::middleware::from_fn_with_state(collecting.clone(), guard::guard);
-    let reading = crate::reading(collecting.shared.clone());
+    let fetch = axum::middleware::from_fn_with_state(collecting.clone(), fetch);
+    let reading = crate::reading(collecting.shared.clone()).layer(fetch);
     routes().with_state(collecting).merge(reading).layer(guard)
+}
+
+/// Brings back what a request is about, where it is elsewhere alone.
+async fn fetch(
+    axum::extract::State(collecting): axum::extract::State<Collecting>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path().strip_prefix("/api/runs/");
+    let run = path.and_then(|rest| rest.split('/').next()).unwrap_or_default().to_owned();
+    let compared = request.uri().path().split_once("/compare/").map(|(_, other)| other.to_owned());
+    let asked: Vec<String> = [Some(run), compared].into_iter().flatten().collect();
+    let asked: Vec<String> =
+        asked.into_iter().filter(|run| hodo_format::ship::is_run_id(run)).collect();
+    if collecting.remote.is_some() && !asked.is_empty() {
+        let brought = ingest::apart(move || {
+            asked.iter().try_for_each(|run| collecting.bring_back(run)).map_err(|error| {
+                let words = format!("the run is elsewhere and cannot be fetched: {error}");
+                Refusal::new(StatusCode::BAD_GATEWAY, words)
+            })
+        });
+        if let Err(refusal) = brought.await {
+            return refusal.into_response();
+        }
+    }
+    next.run(request).await
 }

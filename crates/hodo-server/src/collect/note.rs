@@ -24,6 +24,12 @@ pub struct Note {
     /// A packed run that is complete and changes places with what was shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<Swap>,
+    /// Whether the packed run is in the store elsewhere, whole.
+    #[serde(default)]
+    pub is_stored: bool,
+    /// Whether it is there alone, but for what a list shows.
+    #[serde(default)]
+    pub is_away: bool,
     /// Whether what was shipped is on its way back, since more of it came.
     #[serde(default)]
     pub is_returning: bool,

@@ -39,7 +39,7 @@ impl From<io::Error> for NotPacked {
 pub fn pack_if_ended(inside: &Inside, run: &str, quiet_after: Duration) -> Result<(), NotPacked> {
     let depot = &inside.depot;
     let (entry, folder) = (depot.entry(run)?, depot.folder(run));
-    let note = entry.note().ok_or(NotPacked::NotYet)?;
+    let note = entry.note().filter(|note| !note.is_away).ok_or(NotPacked::NotYet)?;
     let shipped = Shipped::read(&folder).ok_or(NotPacked::NotYet)?;
     let is_quiet = now().saturating_sub(heard(&folder)) > quiet_after
         && entry.quiet().is_none_or(|quiet| quiet > quiet_after);

@@ -47,6 +47,7 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
         return Ok(None);
     }
     let bytes = depot.usage.of(run);
+    let is_stored = entry.note().is_some_and(|note| note.is_stored);
     // Out of the runs at once, then gone: what a kill leaves is no run.
     depot.clear_aside(run)?;
     let aside = depot.aside(run);
@@ -56,6 +57,9 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
     }
     if super::otlp::is_id(run) {
         super::otlp::remove(inside, run)?;
+    }
+    if let Some(remote) = inside.remote.as_ref().filter(|_| is_stored) {
+        super::remote::remove(&**remote, run, depot.dir())?;
     }
     depot.forget(&entry)?;
     depot.clear_aside(run)?;
@@ -91,6 +95,13 @@ pub fn make_room(inside: &Inside, keep: Keep, more: u64) -> io::Result<Vec<Strin
         let is_old = keep.age.is_some_and(|most| age > most);
         let surplus = inside.depot.usage.surplus(more);
         if !is_old && surplus == 0 {
+            continue;
+        }
+        if !is_old && inside.remote.is_some() {
+            let bytes = super::remote::free(inside, &run)?;
+            if bytes > 0 {
+                told.push(format!("{run} ({bytes} bytes) is in the store alone now"));
+            }
             continue;
         }
         if let Some(bytes) = remove_run(inside, &run)? {

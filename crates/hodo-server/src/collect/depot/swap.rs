@@ -54,6 +54,8 @@ impl Depot {
             }
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
             (note.is_packed, note.packed, note.packed_s) = (true, swap.packed, now);
+            // What is stored elsewhere is what was packed before.
+            note.is_stored = false;
         }
         self.write_note(entry, note)?;
         entry.forget_files();

@@ -5,6 +5,7 @@ mod guard;
 mod limits;
 mod otlp;
 mod packing;
+mod stored;
 
 use crate::client::{Answer, Folder, NONE};
 use hodo_format::ship;
@@ -39,6 +40,7 @@ pub fn options(dir: &Path) -> CollectorOptions {
         rate: None,
         keep: None,
         quiet_after: Duration::from_secs(600),
+        store: None,
     }
 }
 

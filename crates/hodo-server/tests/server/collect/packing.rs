@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-fn training() -> PathBuf {
+pub fn training() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../hodo-cli/tests/data").join(TRAINING)
 }
 
 /// Waits for what a collector does by itself.
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < until, "{what} did not happen");
@@ -19,13 +19,13 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn is_packed(collected: &Collected, run: &str) -> bool {
+pub fn is_packed(collected: &Collected, run: &str) -> bool {
     let path = format!("/api/ingest/runs/{run}");
     json(&collected.ask(("GET", &path), &collected.ingest, &[], b""))["packed"] == true
 }
 
 /// What a report says of the run, but for where it is.
-fn report(collected: &Collected, run: &str) -> Value {
+pub fn report(collected: &Collected, run: &str) -> Value {
     let mut report = json(&collected.get(&format!("/api/runs/{run}/report")));
     for key in ["folder", "run"] {
         report[key] = Value::Null;
