@@ -27,7 +27,7 @@ demo: ## Build the light profile and run the embedded training loop, then its re
 
 .PHONY: build
 build: ## Build the `hodo` command for daily use
-	@cargo build --locked --release -p hodo-cli
+	@cargo build --locked --release -p hodo-cli --features object-store
 
 .PHONY: test
 test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready ## Everything that must hold: unit, documentation and whole-program tests

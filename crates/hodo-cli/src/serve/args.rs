@@ -18,7 +18,6 @@ pub const BIND: &str = "127.0.0.1:7430";
 
 /// `hodo serve`.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct ServeArgs {
     #[command(subcommand)]
     pub verb: Option<ServeVerb>,

@@ -3,6 +3,7 @@
 //! What is shipped are the bytes of a run's files, so a run in the store is a run like any other, and
 //! whatever reads runs reads it, while it grows too.
 
+mod admit;
 mod beat;
 mod counters;
 mod depot;
@@ -28,11 +29,8 @@ use crate::connection::{self, Terms};
 use crate::page::Files;
 use crate::state::{Shared, State};
 use crate::store::Store;
+use admit::Readers;
 use axum::Router;
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use beat::Beats;
 use counters::Counters;
@@ -40,7 +38,6 @@ use depot::Depot;
 use guard::Names;
 use rates::Rates;
 use receive::Room;
-use refusal::Refusal;
 use remote::Remote;
 use remove::Keep;
 use std::future::Future;
@@ -115,6 +112,7 @@ pub struct Inside {
     names: Names,
     rates: Rates,
     room: Room,
+    readers: Readers,
     beats: Beats,
     counters: Counters,
     logs: otlp::Logs,
@@ -180,6 +178,7 @@ impl Collector {
             names,
             rates: Rates::new(options.rate),
             room: Room::new(),
+            readers: Readers::new(),
             beats: Beats::default(),
             counters: Counters::default(),
             logs: otlp::Logs::default(),
@@ -293,33 +292,7 @@ routes! {
 /// All routes behind the guard.
 fn router(collecting: Collecting) -> Router {
     let guard = axum::middleware::from_fn_with_state(collecting.clone(), guard::guard);
-    let fetch = axum::middleware::from_fn_with_state(collecting.clone(), fetch);
-    let reading = crate::reading(collecting.shared.clone()).layer(fetch);
+    let admit = axum::middleware::from_fn_with_state(collecting.clone(), admit::admit);
+    let reading = crate::reading(collecting.shared.clone()).layer(admit);
     routes().with_state(collecting).merge(reading).layer(guard)
-}
-
-/// Brings back what a request is about, where it is elsewhere alone.
-async fn fetch(
-    axum::extract::State(collecting): axum::extract::State<Collecting>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let path = request.uri().path().strip_prefix("/api/runs/");
-    let run = path.and_then(|rest| rest.split('/').next()).unwrap_or_default().to_owned();
-    let compared = request.uri().path().split_once("/compare/").map(|(_, other)| other.to_owned());
-    let asked: Vec<String> = [Some(run), compared].into_iter().flatten().collect();
-    let asked: Vec<String> =
-        asked.into_iter().filter(|run| hodo_format::ship::is_run_id(run)).collect();
-    if collecting.remote.is_some() && !asked.is_empty() {
-        let brought = ingest::apart(move || {
-            asked.iter().try_for_each(|run| collecting.bring_back(run)).map_err(|error| {
-                let words = format!("the run is elsewhere and cannot be fetched: {error}");
-                Refusal::new(StatusCode::BAD_GATEWAY, words)
-            })
-        });
-        if let Err(refusal) = brought.await {
-            return refusal.into_response();
-        }
-    }
-    next.run(request).await
 }

@@ -6,6 +6,7 @@ mod limits;
 mod otlp;
 mod packing;
 mod stored;
+mod tls;
 
 use crate::client::{Answer, Folder, NONE};
 use hodo_format::ship;
