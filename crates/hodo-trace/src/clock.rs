@@ -120,7 +120,8 @@ impl Clock {
 
     fn offset_ns(&self, anchor: &Anchor, ticks: u64) -> i64 {
         let delta = ticks.wrapping_sub(anchor.ticks) as i64;
-        (delta as f64 * self.ns_per_tick.unwrap_or(1.0)).round() as i64
+        let ns = delta as f64 * self.ns_per_tick.unwrap_or(1.0);
+        if ns < 0.0 { (rounded(-ns) as i64).saturating_neg() } else { rounded(ns) as i64 }
     }
 }
 

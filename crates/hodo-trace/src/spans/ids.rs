@@ -46,6 +46,18 @@ impl Ids {
         self.which.scan()
     }
 
+    /// For [`Ids::scanned`].
+    pub(super) fn scan_behind(&self) -> Scan<'_> {
+        self.behind.scan()
+    }
+
+    /// The id of a row, of which [`Ids::scan_threads`] and [`Ids::scan_behind`] say `which` and
+    /// `behind`.
+    #[inline]
+    pub(super) fn scanned(&self, row: Row, which: u64, behind: u64) -> SpanId {
+        SpanId(self.of_block(row, which).0 - behind)
+    }
+
     /// The thread in the id of a row, of which [`Ids::scan_threads`] says `which`.
     #[inline]
     pub(super) fn scanned_thread(&self, row: Row, which: u64) -> u32 {
@@ -169,11 +181,12 @@ mod tests {
             let column = column.finish();
             prop_assert_eq!(column.len(), ids.len());
             prop_assert_eq!(column.iter().collect::<Vec<SpanId>>(), ids.clone());
-            let mut threads = column.scan_threads();
-            for (row, id) in ids.iter().enumerate() {
-                prop_assert_eq!(column.get(row as Row), *id);
-                prop_assert_eq!(column.thread(row as Row), id.thread());
-                prop_assert_eq!(column.scanned_thread(row as Row, threads.get(row as Row)), id.thread());
+            let (mut threads, mut behind) = (column.scan_threads(), column.scan_behind());
+            for (row, id) in (0..).zip(&ids) {
+                prop_assert_eq!(column.get(row), *id);
+                prop_assert_eq!(column.thread(row), id.thread());
+                prop_assert_eq!(column.scanned_thread(row, threads.get(row)), id.thread());
+                prop_assert_eq!(column.scanned(row, threads.get(row), behind.get(row)), *id);
             }
         }
     }

@@ -196,6 +196,13 @@ impl Spans {
         self.id.thread(row)
     }
 
+    /// Whether no row has any of these [`flag`] bits; one that is open counts as left open.
+    pub(crate) fn has_none_of(&self, flags: u16) -> bool {
+        let failed = if self.failed.is_empty() { 0 } else { flag::FAILED };
+        let open = if self.first_open < self.len() { flag::LEFT_OPEN } else { 0 };
+        (self.flags_seen | failed | open) & flags == 0
+    }
+
     /// Every row.
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = Row> + ExactSizeIterator {
         0..self.len() as Row

@@ -5,17 +5,18 @@ pub(super) fn pack(values: impl Iterator<Item = u64>, width: u32, out: &mut Vec<
     if width == 0 {
         return;
     }
-    let (mut held, mut bits) = (0u128, 0);
+    let (mut held, mut bits) = (0u64, 0);
     for value in values {
-        held |= u128::from(value) << bits;
+        held |= value << bits;
         bits += width;
-        if bits >= 64 {
-            out.extend_from_slice(&(held as u64).to_le_bytes());
-            held >>= 64;
-            bits -= 64;
+        if bits >= u64::BITS {
+            out.extend_from_slice(&held.to_le_bytes());
+            bits -= u64::BITS;
+            // What of the value did not fit; shifted twice, since all of it may have.
+            held = value >> 1 >> (width - 1 - bits);
         }
     }
-    out.extend_from_slice(&(held as u64).to_le_bytes()[..bits.div_ceil(8) as usize]);
+    out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
 /// Appends to `to` what `value` makes of the numbers of `width` bits at the beginning of `bytes`,

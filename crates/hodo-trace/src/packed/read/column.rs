@@ -98,13 +98,23 @@ impl Column {
                 let Some((&width, rest)) = bytes.split_first() else {
                     return odd("a page has no values");
                 };
+                let before = self.codes.len();
+                if count == present && self.kind == Some(Kind::Text) {
+                    hybrid_decode(rest, width.into(), present, &mut self.codes)?;
+                    return in_dictionary(&self.codes[before..], self.dictionary);
+                }
+                self.page_codes.clear();
                 hybrid_decode(rest, width.into(), present, &mut self.page_codes)?;
                 self.coded(count == present)
             }
+            (Some(Kind::Whole), Encoding::DELTA_BINARY_PACKED) if count == present => {
+                Ok(delta_decode(bytes, present, &mut self.wholes)?)
+            }
             (Some(Kind::Whole), Encoding::DELTA_BINARY_PACKED) => {
+                self.page_wholes.clear();
                 delta_decode(bytes, present, &mut self.page_wholes)?;
-                let levels = (count != present).then_some(&self.page_levels[..]);
-                spread(&mut self.wholes, self.page_wholes.iter().copied(), levels, 0);
+                let values = self.page_wholes.iter().copied();
+                spread(&mut self.wholes, values, Some(&self.page_levels), 0);
                 Ok(())
             }
             (Some(Kind::Whole), Encoding::PLAIN) if count == present => {
@@ -145,6 +155,7 @@ impl Column {
             }
             return Ok(count);
         }
+        self.page_levels.clear();
         hybrid_decode(levels, 1, count, &mut self.page_levels)?;
         self.there.resize(before, true);
         self.there.extend(self.page_levels.iter().map(|&level| level == 1));
@@ -154,10 +165,7 @@ impl Column {
     fn coded(&mut self, all: bool) -> Result<(), Unreadable> {
         let is_text = self.kind == Some(Kind::Text);
         let distinct = if is_text { self.dictionary } else { self.words.len() };
-        let most = self.page_codes.iter().copied().max();
-        if most.is_some_and(|most| most as usize >= distinct) {
-            return odd("a page refers to values that its dictionary does not have");
-        }
+        in_dictionary(&self.page_codes, distinct)?;
         let levels = (!all).then_some(&self.page_levels[..]);
         let (words, codes) = (&self.words, self.page_codes.iter());
         match self.kind {
@@ -201,6 +209,16 @@ impl Column {
             Some(Kind::Text) => Values::Text(self.codes, self.texts),
             _ => Values::Whole(self.wholes, there),
         })
+    }
+}
+
+/// Refuses codes that a dictionary of so many values does not have.
+fn in_dictionary(codes: &[u32], distinct: usize) -> Result<(), Unreadable> {
+    match codes.iter().max() {
+        Some(&most) if most as usize >= distinct => {
+            odd("a page refers to values that its dictionary does not have")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,11 +4,11 @@ use super::{Of, Rows, hex, id, names};
 use crate::clock::Backwards;
 use crate::packed::span_bits::SpanBits;
 use crate::packed::values::{NO_TEXT, Values};
-use crate::spans::{Narrow, NarrowBuilder};
+use crate::spans::{Narrow, NarrowBuilder, SpanScan};
 use crate::table::attributes;
 use crate::tree::children::own_times;
 use crate::tree::paths::ROOT;
-use crate::{AttrRow, Cpu, GpuBySpan, Process, ProcessState, Row, SpanView};
+use crate::{AttrRow, Cpu, CpuMissing, GpuBySpan, Process, ProcessState, Row};
 use hodo_format::record::flag;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -52,8 +52,9 @@ impl OwnTicks {
         OwnTicks { in_order: in_order.finish(), late }
     }
 
-    fn get(&self, row: Row) -> u64 {
-        self.late.get(&row).copied().unwrap_or_else(|| self.in_order.get(row))
+    fn scan(&self) -> impl FnMut(Row) -> u64 {
+        let mut in_order = self.in_order.scan();
+        move |row| self.late.get(&row).copied().unwrap_or_else(|| in_order.get(row))
     }
 }
 
@@ -77,13 +78,8 @@ impl<'a> Spans<'a> {
         }
     }
 
-    fn views(&self, rows: Range<Row>) -> impl Iterator<Item = SpanView<'a>> + use<'a> {
-        let process = self.of.process;
-        rows.map(move |row| process.span(row))
-    }
-
     /// Numbers that are known only where times are.
-    fn timed(&self, rows: Range<Row>, value: impl Fn(Row) -> i64) -> Values {
+    fn timed(&self, rows: Range<Row>, value: impl FnMut(Row) -> i64) -> Values {
         match self.of.process.is_timed() {
             true => Values::whole(rows.map(value)),
             false => Values::same_whole(None, rows.len()),
@@ -91,9 +87,9 @@ impl<'a> Spans<'a> {
     }
 
     fn parents(&self, rows: Range<Row>) -> Values {
-        let spans = &self.of.process.spans;
+        let mut scan = self.of.process.spans.scan();
         let outside = self.started_in().map(|(_, scope)| scope);
-        Values::wholes(rows.map(|row| id(spans.parent(row)).or(outside)))
+        Values::wholes(rows.map(|row| id(scan.parent(row)).or(outside)))
     }
 
     /// The scope of another process that started this one.
@@ -105,11 +101,13 @@ impl<'a> Spans<'a> {
 
     fn parent_processes(&self, rows: Range<Row>) -> Values {
         let spans = &self.of.process.spans;
+        let mut scan = spans.scan();
         let outside = self.started_in().map(|(process, _)| process);
         let mut texts = vec![hex(self.of.process)];
         let outer = if outside.is_some() { 1 } else { NO_TEXT };
         texts.extend(outside);
-        let code = |row| if spans.parent(row).is_none() { outer } else { 0 };
+        let mut is_inner = |row| scan.parent_row(row).is_some() || spans.lost_parent(row).is_some();
+        let code = |row| if is_inner(row) { 0 } else { outer };
         Values::Text(rows.map(code).collect(), texts)
     }
 
@@ -127,13 +125,52 @@ impl<'a> Spans<'a> {
     }
 
     fn own_times(&self, rows: Range<Row>) -> Values {
+        let (clock, mut own) = (&self.of.process.clock, self.own.scan());
+        self.timed(rows, |row| clock.duration_ns(own(row)) as i64)
+    }
+
+    fn cpu_times(&self, rows: Range<Row>) -> Values {
         let clock = &self.of.process.clock;
-        self.timed(rows, |row| clock.duration_ns(self.own.get(row)) as i64)
+        let mut cpu = self.cpu();
+        Values::wholes(rows.map(|row| match cpu(row) {
+            Cpu::Captured(ticks) => Some(clock.duration_ns(ticks) as i64),
+            Cpu::Missing(_) => None,
+        }))
+    }
+
+    fn cpu_not_captured(&self, rows: Range<Row>) -> Values {
+        let process = self.of.process;
+        if process.is_timed() && process.spans.has_none_of(flag::CPU_MASK | flag::LEFT_OPEN) {
+            return Values::same_text(None, rows.len());
+        }
+        let mut cpu = self.cpu();
+        let missing = |row| match cpu(row) {
+            Cpu::Captured(_) => None,
+            Cpu::Missing(why) => Some(why as u32),
+        };
+        let why = |number| CpuMissing::ALL.iter().find(|why| **why as u32 == number);
+        Values::by_key(rows.map(missing), |number| Some(why(number)?.text()))
+    }
+
+    /// Ticks of CPU time, which tell no time where the clock is not known.
+    fn cpu(&self) -> impl FnMut(Row) -> Cpu {
+        let is_timed = self.of.process.is_timed();
+        let mut scan = self.of.process.spans.scan();
+        move |row| {
+            let flags = scan.flags(row);
+            let is_open = scan.is_open_by(row, flags);
+            match scan.cpu(row, flags, is_open) {
+                Cpu::Captured(_) if !is_timed => Cpu::Missing(CpuMissing::Uncalibrated),
+                known => known,
+            }
+        }
     }
 
     fn overheads(&self, rows: Range<Row>) -> Values {
-        match self.of.process.has_overhead() {
-            true => Values::whole(self.views(rows).map(|span| span.overhead_ns() as i64)),
+        let (process, mut scan) = (self.of.process, self.of.process.spans.scan());
+        let overhead = |row| process.clock.duration_ns(scan.overhead(row)) as i64;
+        match process.has_overhead() {
+            true => Values::whole(rows.map(overhead)),
             false => Values::same_whole(None, rows.len()),
         }
     }
@@ -146,26 +183,28 @@ impl<'a> Spans<'a> {
     }
 
     fn states(&self, rows: Range<Row>) -> Values {
-        let spans = &self.of.process.spans;
-        if rows.clone().all(|row| !spans.is_open(row) && !spans.is_failed(row)) {
+        let process = self.of.process;
+        if process.spans.has_none_of(flag::LEFT_OPEN | flag::FAILED) {
             return Values::same_text(Some(STATES[0]), rows.len());
         }
-        let code = |span: SpanView<'_>| match (span.is_open(), span.process.state) {
+        let mut scan = process.spans.scan();
+        let code = |row| match (scan.is_open(row), process.state) {
             (true, ProcessState::Live) => 2,
             (true, _) => 3,
-            (false, _) => u32::from(span.is_failed()),
+            (false, _) => u32::from(scan.flags(row) & flag::FAILED != 0),
         };
-        Values::Text(self.views(rows).map(code).collect(), STATES.map(str::to_owned).to_vec())
+        Values::Text(rows.map(code).collect(), STATES.map(str::to_owned).to_vec())
     }
 
     fn kinds(&self, rows: Range<Row>) -> Values {
         let spans = &self.of.process.spans;
-        let any = KINDS.iter().fold(0, |any, kind| any | kind.0);
-        if rows.clone().all(|row| spans.flags(row) & any == 0) {
+        if spans.has_none_of(KINDS.iter().fold(0, |any, kind| any | kind.0)) {
             return Values::same_text(None, rows.len());
         }
+        let mut scan = spans.scan();
         let code = |row| {
-            let found = KINDS.iter().position(|kind| spans.flags(row) & kind.0 != 0);
+            let flags = scan.flags(row);
+            let found = KINDS.iter().position(|kind| flags & kind.0 != 0);
             found.map_or(NO_TEXT, |at| at as u32)
         };
         Values::Text(rows.map(code).collect(), KINDS.map(|kind| kind.1.to_owned()).to_vec())
@@ -189,40 +228,30 @@ impl Rows for Spans<'_> {
 
     fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
         let rows = rows.start as Row..rows.end as Row;
-        let (process, spans) = (self.of.process, &self.of.process.spans);
+        let (process, mut scan) = (self.of.process, self.of.process.spans.scan());
+        let clock = &process.clock;
         match name {
-            "thread" => Values::whole(rows.map(|row| spans.thread(row).into())),
-            "thread_name" => Values::by_key(rows.map(|row| Some(spans.thread(row))), |thread| {
+            "thread" => Values::whole(rows.map(|row| scan.thread(row).into())),
+            "thread_name" => Values::by_key(rows.map(|row| Some(scan.thread(row))), |thread| {
                 Some(process.thread_name(thread))
             }),
-            "id" => Values::whole(rows.map(|row| spans.id(row).0 as i64)),
+            "id" => Values::whole(rows.map(|row| scan.id(row).0 as i64)),
             "parent" => self.parents(rows),
             "parent_process" => self.parent_processes(rows),
-            "name" => Values::by_key(rows.map(|row| Some(spans.name(row))), |name| {
+            "name" => Values::by_key(rows.map(|row| Some(scan.name(row))), |name| {
                 Some(process.names.text(name))
             }),
             "path" => self.of.paths(rows.map(Some)),
             "depth" => self.depths(rows),
-            "index" => Values::wholes(rows.map(|row| spans.index(row))),
-            "start_ns" => self.timed(rows, |row| process.span(row).start_ns()),
-            "duration_ns" => self.timed(rows, |row| process.span(row).duration_ns() as i64),
-            "self_ns" => self.own_times(rows),
-            "cpu_ns" => Values::wholes(self.views(rows).map(|span| match span.cpu_ns() {
-                Cpu::Captured(ns) => Some(ns as i64),
-                Cpu::Missing(_) => None,
-            })),
-            "cpu_not_captured" => {
-                let is_there = |row| matches!(process.span(row).cpu_ns(), Cpu::Captured(_));
-                if rows.clone().all(is_there) {
-                    return Values::same_text(None, rows.len());
-                }
-                let missing = |span: SpanView<'_>| match span.cpu_ns() {
-                    Cpu::Captured(_) => None,
-                    Cpu::Missing(why) => Some(why as u32),
-                };
-                let why = |number| crate::CpuMissing::ALL.iter().find(|why| **why as u32 == number);
-                Values::by_key(self.views(rows).map(missing), |number| Some(why(number)?.text()))
+            "index" if process.spans.has_none_of(flag::HAS_INDEX) => {
+                Values::same_whole(None, rows.len())
             }
+            "index" => Values::wholes(rows.map(|row| scan.index(row))),
+            "start_ns" => self.timed(rows, |row| clock.steady_ns(scan.times(row).0)),
+            "duration_ns" => self.timed(rows, |row| clock.duration_ns(scan.duration(row)) as i64),
+            "self_ns" => self.own_times(rows),
+            "cpu_ns" => self.cpu_times(rows),
+            "cpu_not_captured" => self.cpu_not_captured(rows),
             "overhead_ns" => self.overheads(rows),
             "gpu_busy_ns" => self.gpu(rows, |work| work.busy_ns),
             "kernels" => self.gpu(rows, |work| work.kernels),
@@ -249,9 +278,10 @@ impl<'a> Ticks<'a> {
 
     fn words(&self, rows: Range<Row>) -> Values {
         let clock = self.of.process.clock.backwards();
+        let mut scan = self.of.process.spans.scan();
         let mut any_large = false;
         let words = Values::whole(rows.clone().map(|row| {
-            let word = self.bits(row, &clock).word();
+            let word = self.bits(row, &clock, &mut scan).word();
             any_large |= SpanBits::has_large(word);
             word
         }));
@@ -265,23 +295,26 @@ impl<'a> Ticks<'a> {
             return Values::same_whole(None, rows.len());
         }
         let clock = self.of.process.clock.backwards();
-        Values::wholes(rows.map(|row| self.bits(row, &clock).large(lane)))
+        let mut scan = self.of.process.spans.scan();
+        Values::wholes(rows.map(|row| self.bits(row, &clock, &mut scan).large(lane)))
     }
 
-    fn bits(&self, row: Row, clock: &Backwards) -> SpanBits {
-        let (process, spans) = (self.of.process, &self.of.process.spans);
+    #[inline]
+    fn bits(&self, row: Row, clock: &Backwards, scan: &mut SpanScan<'_>) -> SpanBits {
         let length = |ticks| clock.length_rest(self.of.length(ticks), ticks);
-        let cpu = match spans.cpu(row) {
+        let (flags, (start, end)) = (scan.flags(row), scan.times(row));
+        let is_open = scan.is_open_by(row, flags);
+        let cpu = match scan.cpu(row, flags, is_open) {
             Cpu::Captured(ticks) => length(ticks),
             Cpu::Missing(_) => 0,
         };
-        let overhead = spans.overhead(row);
-        let told = self.of.length(overhead).filter(|_| process.has_overhead());
+        let overhead = scan.overhead(row);
+        let told = self.of.length(overhead).filter(|_| self.of.process.has_overhead());
         SpanBits {
-            flags: spans.flags(row),
+            flags,
             rests: [
-                clock.rest(self.of.moment(spans.start(row)), spans.start(row)),
-                length(spans.duration(row)),
+                clock.rest(self.of.moment(start), start),
+                length(end - start),
                 cpu,
                 clock.length_rest(told, overhead),
             ],
