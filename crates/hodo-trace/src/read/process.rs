@@ -10,6 +10,7 @@ use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Span
 use hodo_format::arena::{Anchor, Counts, clock_kind};
 use hodo_format::gpu::Live;
 use hodo_format::record::Span;
+use hodo_format::ship::{ARENA_FILE, SHIPPED_FILE};
 use std::path::{Path, PathBuf};
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
@@ -63,9 +64,15 @@ fn note_missing(catalog: &Path, stored: Counts, has_end: bool, files: &mut Spool
     files.damage.note(catalog.to_owned(), 0, why);
 }
 
-/// Where the arena of a process lies.
-pub(super) fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
-    folder.join(info.arena.as_deref().unwrap_or("arena"))
+/// Where the arena of a process lies. A run that was shipped has it in the folder of the process: a
+/// path that another machine names means nothing here.
+pub fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
+    let here = folder.join(ARENA_FILE);
+    let is_shipped = || folder.parent().is_some_and(|run| run.join(SHIPPED_FILE).exists());
+    match info.arena.as_deref() {
+        Some(named) if !here.exists() && !is_shipped() => folder.join(named),
+        _ => here,
+    }
 }
 
 fn read_arena(path: &Path, has_ended: bool, files: &mut SpoolReader) -> Option<ArenaRead> {
