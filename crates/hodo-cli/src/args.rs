@@ -1,5 +1,6 @@
 //! The command line as data: verbs, flags, and the examples their help shows.
 
+use crate::serve::args::{SERVE_EXAMPLES, ServeArgs};
 use crate::sql::args::{SQL_EXAMPLES, SqlArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -216,6 +217,9 @@ pub enum Verb {
     /// Make a run of what another tool recorded; every other verb then reads it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
+    /// Take the runs of many machines, and show them: the collector that `hodo ship` and `hodo push` send to. Its folder is --dir, .hodo-server if left out.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Check that a run is whole: every record produced is stored or counted as lost.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),

@@ -18,6 +18,7 @@ mod pack;
 mod report;
 mod run;
 mod runs;
+mod serve;
 mod share;
 mod sql;
 mod state;
@@ -27,16 +28,22 @@ mod verify;
 mod view;
 
 use args::{Cli, Verb};
-use clap::{CommandFactory, Parser};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
 use output::Outcome;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    ExitCode::from(output::exit_code(run(&cli)))
+    let matches = Cli::command().get_matches();
+    // The collector's folder is another than the one runs are recorded into.
+    let store = matches.value_source("dir") == Some(ValueSource::CommandLine);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let store = if store { cli.dir.clone() } else { serve::DIR.into() };
+    ExitCode::from(output::exit_code(run(&cli, &store)))
 }
 
-fn run(cli: &Cli) -> Outcome {
+fn run(cli: &Cli, store: &Path) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
@@ -52,6 +59,7 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Share(args) => share::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
+        Verb::Serve(args) => serve::run(args, store),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
         Verb::Demo(args) => demonstrate::run(args, &cli.dir, cli.color),

@@ -34,6 +34,7 @@ mod names;
 pub mod packed;
 mod read;
 mod select;
+mod shipped;
 mod spans;
 mod table;
 pub mod timeline;
@@ -70,6 +71,7 @@ pub use model::{
 };
 pub use names::Names;
 pub use read::{Recorder, arena_path, process_info, recorder};
+pub use shipped::{Shipped, ShippedHost};
 pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, columns, sample_columns, tree_columns};
 pub use tree::{

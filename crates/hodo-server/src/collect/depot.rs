@@ -1,0 +1,482 @@
+//! The files of shipped runs: what is told to be there is on disk.
+//!
+//! ```text
+//! DIR/runs/RUN      the run's folder, as every reader of hodo reads it
+//! DIR/notes/RUN     whose it is, and what was packed
+//! DIR/packing/RUN   a packed run that is complete and not in place yet
+//! DIR/aside/RUN     what was shipped of a packed run, as long as more of it may come
+//! ```
+
+mod usage;
+
+use super::durable;
+use super::note::{Note, Packing, Shipped};
+use super::refusal::Refusal;
+use axum::http::StatusCode;
+use hodo_format::ship::{self, Kind, Part};
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use usage::Usage;
+
+/// The folders of the store.
+const RUNS: &str = "runs";
+const NOTES: &str = "notes";
+const PACKING: &str = "packing";
+const ASIDE: &str = "aside";
+
+/// Where shipped runs are.
+pub struct Depot {
+    dir: PathBuf,
+    entries: Mutex<HashMap<String, Arc<Entry>>>,
+    /// What they take.
+    pub usage: Usage,
+}
+
+/// One run.
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// Held for reading while something is added, for writing while its folder is changed.
+    gate: RwLock<()>,
+    note: Mutex<Option<Note>>,
+    files: Mutex<HashMap<(String, String), Arc<Mutex<Known>>>>,
+    /// Counts what was added, so that packing sees whether something was.
+    changes: AtomicU64,
+}
+
+/// What is known to be on disk of a file; nothing before it was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Known {
+    length: Option<u64>,
+    crc32c: Option<String>,
+}
+
+/// A file that is sent.
+pub struct Target<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// The folder in it.
+    pub part: &'a Part,
+    /// The file's name.
+    pub name: &'a str,
+    /// Id of the token that sends it; none for one that may write to any run.
+    pub owner: Option<&'a str>,
+}
+
+/// The files of a run, as they are told to a shipper.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// What is durable.
+    pub files: Vec<Shipped>,
+    /// Whether some of it was packed.
+    pub packed: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What a panic left is looked at again before it is believed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Entry {
+    /// Something may be added meanwhile.
+    fn shared(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing is added meanwhile.
+    pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes up with each thing that is added.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The run's note; none of one that nobody shipped.
+    pub fn note(&self) -> Option<Note> {
+        lock(&self.note).clone()
+    }
+
+    fn owner(&self) -> String {
+        lock(&self.note).as_ref().map(|note| note.owner.clone()).unwrap_or_default()
+    }
+
+    /// Forgets what is known of its files, since they are others now.
+    pub fn forget_files(&self) {
+        lock(&self.files).clear();
+    }
+
+    fn file(&self, part: &str, name: &str) -> Arc<Mutex<Known>> {
+        lock(&self.files).entry((part.to_owned(), name.to_owned())).or_default().clone()
+    }
+}
+
+impl Depot {
+    /// Opens the store in `dir`, or makes one.
+    pub fn open(dir: &Path) -> io::Result<Depot> {
+        fs::create_dir_all(dir)?;
+        for name in [RUNS, NOTES, PACKING, ASIDE] {
+            durable::make_folder(&dir.join(name))?;
+        }
+        let depot =
+            Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::default() };
+        for entry in fs::read_dir(depot.runs())? {
+            let id = entry?.file_name().to_string_lossy().into_owned();
+            if ship::is_run_id(&id) {
+                depot.count(&*depot.entry(&id)?);
+            }
+        }
+        Ok(depot)
+    }
+
+    /// The folder of runs.
+    pub fn runs(&self) -> PathBuf {
+        self.dir.join(RUNS)
+    }
+
+    /// The store's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The folder of a run.
+    pub fn folder(&self, run: &str) -> PathBuf {
+        self.dir.join(RUNS).join(run)
+    }
+
+    /// Where a packed run waits to be put in place.
+    pub fn packing(&self, run: &str) -> PathBuf {
+        self.dir.join(PACKING).join(run)
+    }
+
+    /// Where the files of a packed run are kept for a while.
+    pub fn aside(&self, run: &str) -> PathBuf {
+        self.dir.join(ASIDE).join(run)
+    }
+
+    fn note_path(&self, run: &str) -> PathBuf {
+        self.dir.join(NOTES).join(run)
+    }
+
+    /// The ids of all runs that were shipped.
+    pub fn noted(&self) -> io::Result<BTreeSet<String>> {
+        let names = fs::read_dir(self.dir.join(NOTES))?;
+        let names = names.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        names.filter(|name| name.as_ref().map_or(true, |name| is_note(name))).collect()
+    }
+
+    /// What is known of a run.
+    pub fn entry(&self, run: &str) -> io::Result<Arc<Entry>> {
+        if let Some(entry) = lock(&self.entries).get(run) {
+            return Ok(entry.clone());
+        }
+        let entry = Arc::new(Entry {
+            id: run.to_owned(),
+            gate: RwLock::default(),
+            note: Mutex::new(Note::read(&self.note_path(run))?),
+            files: Mutex::default(),
+            changes: AtomicU64::new(0),
+        });
+        Ok(lock(&self.entries).entry(run.to_owned()).or_insert(entry).clone())
+    }
+
+    /// Writes a run's note.
+    pub fn write_note(&self, entry: &Entry, note: Note) -> io::Result<()> {
+        note.write(&self.note_path(&entry.id))?;
+        *lock(&entry.note) = Some(note);
+        Ok(())
+    }
+
+    /// Forgets a run whose folder is gone; whoever ships it again begins anew.
+    pub fn forget(&self, entry: &Entry) -> io::Result<()> {
+        *lock(&entry.note) = None;
+        entry.forget_files();
+        self.usage.set(&entry.id, "", 0);
+        match fs::remove_file(self.note_path(&entry.id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => durable::sync_folder(&self.dir.join(NOTES)),
+        }
+    }
+
+    /// Counts what a run takes.
+    pub fn count(&self, entry: &Entry) {
+        let owner = entry.owner();
+        let folders = [self.folder(&entry.id), self.aside(&entry.id)];
+        self.usage.set(&entry.id, &owner, folders.iter().map(|folder| usage::bytes(folder)).sum());
+    }
+
+    /// The run for something that `owner` adds; begins it where it is new.
+    fn begin(&self, run: &str, owner: Option<&str>) -> Result<Arc<Entry>, Refusal> {
+        let entry = self.entry(run)?;
+        let mut note = lock(&entry.note);
+        match (&*note, owner) {
+            (Some(known), Some(owner)) if known.owner != owner => {
+                return Err(Refusal::new(
+                    StatusCode::FORBIDDEN,
+                    format!("{run} was begun with another ingest token, which owns it"),
+                ));
+            }
+            (Some(_), _) => {}
+            (None, owner) => {
+                let begun = Note::new(owner.unwrap_or_default());
+                begun.write(&self.note_path(run))?;
+                durable::make_folder(&self.folder(run))?;
+                *note = Some(begun);
+            }
+        }
+        drop(note);
+        Ok(entry)
+    }
+
+    /// What of a run is durable; nothing of one that is not known.
+    pub fn list(&self, run: &str, owner: Option<&str>) -> Result<Listing, Refusal> {
+        let entry = self.entry(run)?;
+        let Some(note) = entry.note() else { return Ok(Listing::default()) };
+        if owner.is_some_and(|owner| owner != note.owner) {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                format!("{run} was begun with another ingest token, which owns it"),
+            ));
+        }
+        let _open = entry.shared();
+        let is_packed = note.packing == Packing::Packed;
+        let mut files = if is_packed { note.packed.clone() } else { Vec::new() };
+        for (part, name, kind) in self.there(run, is_packed)? {
+            let file = entry.file(&part.to_string(), &name);
+            let mut known = lock(&file);
+            let path = self.folder(run).join(part.folder()).join(&name);
+            let length = known.durable_length(&path)?;
+            let crc32c = match kind {
+                Kind::Replaced => Some(known.checksum(&path)?),
+                Kind::Appended => None,
+            };
+            let part = if part == Part::RUN { String::new() } else { part.to_string() };
+            files.push(Shipped { part, name, length, crc32c });
+        }
+        Ok(Listing { files, packed: is_packed })
+    }
+
+    /// The files in a run's folder that were shipped; of a packed one, those that came later.
+    fn there(&self, run: &str, is_packed: bool) -> io::Result<Vec<(Part, String, Kind)>> {
+        let folder = self.folder(run);
+        let mut found = Vec::new();
+        let mut parts = vec![Part::RUN];
+        for name in names(&folder)? {
+            match Part::parse(&name).filter(|part| *part != Part::RUN) {
+                Some(part) => parts.push(part),
+                None => {}
+            }
+            for table in names(&folder.join(&name)).unwrap_or_default() {
+                parts.extend(Part::parse(&format!("{name}.{table}")));
+            }
+        }
+        // The packed tables themselves were not shipped, nor was the `run.json` that says so.
+        parts.retain(|part| !is_packed || !(part.is_packed() || *part == Part::RUN));
+        for part in parts {
+            for name in names(&folder.join(part.folder()))? {
+                if let Some(kind) = part.kind_of(&name) {
+                    found.push((part.clone(), name, kind));
+                }
+            }
+        }
+        found.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        Ok(found)
+    }
+
+    /// Appends `bytes` at `offset`; returns the length that is durable then.
+    pub fn append(&self, target: &Target<'_>, offset: u64, bytes: &[u8]) -> Result<u64, Refusal> {
+        let entry = self.begin(target.run, target.owner)?;
+        let _open = entry.shared();
+        if let Some(length) = packed_length(&entry, target, offset + bytes.len() as u64)? {
+            return Ok(length);
+        }
+        let file = entry.file(&target.part.to_string(), target.name);
+        let mut known = lock(&file);
+        let path = self.path(target)?;
+        let length = known.durable_length(&path)?;
+        if offset > length {
+            let words = format!("{} has {length} bytes, not {offset} yet", target.name);
+            return Err(Refusal::conflict(words, length));
+        }
+        let repeated = (length - offset).min(bytes.len() as u64) as usize;
+        if repeated > 0
+            && !durable::has_bytes(&durable::open(&path, false)?, offset, &bytes[..repeated])?
+        {
+            let words = format!("{} has other bytes at {offset} than these", target.name);
+            return Err(Refusal::conflict(words, length));
+        }
+        let new = &bytes[repeated..];
+        if new.is_empty() && path.exists() {
+            return Ok(length);
+        }
+        let (owner, after) = (entry.owner(), length + new.len() as u64);
+        self.usage.make_sure(&owner, new.len() as u64)?;
+        known.append(&path, length, new)?;
+        self.usage.exchange(&entry.id, &owner, length, after);
+        entry.changes.fetch_add(1, Ordering::AcqRel);
+        Ok(after)
+    }
+
+    /// Replaces a file; returns its length.
+    pub fn replace(&self, target: &Target<'_>, bytes: &[u8]) -> Result<u64, Refusal> {
+        let entry = self.begin(target.run, target.owner)?;
+        let _open = entry.shared();
+        if let Some(length) = packed_whole(&entry, target, bytes)? {
+            return Ok(length);
+        }
+        let file = entry.file(&target.part.to_string(), target.name);
+        let mut known = lock(&file);
+        let path = self.path(target)?;
+        let before = path.metadata().map_or(0, |file| file.len());
+        let (owner, after) = (entry.owner(), bytes.len() as u64);
+        self.usage.make_sure(&owner, after.saturating_sub(before))?;
+        *known = Known::default();
+        durable::replace(&path, bytes)?;
+        *known = Known { length: Some(after), crc32c: Some(ship::checksum(bytes)) };
+        self.usage.exchange(&entry.id, &owner, before, after);
+        entry.changes.fetch_add(1, Ordering::AcqRel);
+        Ok(after)
+    }
+
+    /// Does `work` on a run that `owner` may write to; the run's folder stays where it is meanwhile.
+    pub fn with<T>(
+        &self,
+        run: &str,
+        owner: Option<&str>,
+        work: impl FnOnce(&Path) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let entry = self.begin(run, owner)?;
+        let _open = entry.shared();
+        work(&self.folder(run))
+    }
+
+    /// Where a file lies; its folder is made.
+    fn path(&self, target: &Target<'_>) -> io::Result<PathBuf> {
+        let mut folder = self.folder(target.run);
+        durable::make_folder(&folder)?;
+        for step in target.part.folder().components() {
+            folder.push(step);
+            durable::make_folder(&folder)?;
+        }
+        Ok(folder.join(target.name))
+    }
+}
+
+impl Known {
+    /// The bytes of a file that survive whatever happens to this machine. What another server left
+    /// is made durable before it is believed.
+    fn durable_length(&mut self, path: &Path) -> io::Result<u64> {
+        if let Some(length) = self.length {
+            return Ok(length);
+        }
+        let length = match durable::open(path, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+            Ok(file) => {
+                file.sync_all()?;
+                durable::sync_parent(path)?;
+                file.metadata()?.len()
+            }
+        };
+        self.length = Some(length);
+        Ok(length)
+    }
+
+    fn checksum(&mut self, path: &Path) -> io::Result<String> {
+        if let Some(known) = &self.crc32c {
+            return Ok(known.clone());
+        }
+        let sum = ship::checksum(&fs::read(path)?);
+        self.crc32c = Some(sum.clone());
+        Ok(sum)
+    }
+
+    fn append(&mut self, path: &Path, length: u64, bytes: &[u8]) -> io::Result<()> {
+        let is_new = !path.exists();
+        // Until it is durable nothing is known.
+        self.length = None;
+        let file = durable::open(path, true)?;
+        let written = file.write_all_at(bytes, length).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // The same bytes come again; what of them is there is right either way.
+            let _ = file.set_len(length);
+            return Err(error);
+        }
+        if is_new {
+            durable::sync_parent(path)?;
+        }
+        self.length = Some(length + bytes.len() as u64);
+        Ok(())
+    }
+}
+
+/// The length of a file that was packed, if what is sent lies within it.
+fn packed_length(entry: &Entry, target: &Target<'_>, end: u64) -> Result<Option<u64>, Refusal> {
+    let Some(note) = entry.note().filter(|note| note.packing == Packing::Packed) else {
+        return Ok(None);
+    };
+    match note.packed_file(&part_key(target.part), target.name) {
+        Some(file) if end <= file.length => Ok(Some(file.length)),
+        Some(file) => Err(packed_already(target, file.length)),
+        None if was_packed(&note, target.part) => Err(packed_already(target, 0)),
+        None => Ok(None),
+    }
+}
+
+/// The same for a file that is sent whole.
+fn packed_whole(entry: &Entry, target: &Target<'_>, bytes: &[u8]) -> Result<Option<u64>, Refusal> {
+    let Some(note) = entry.note().filter(|note| note.packing == Packing::Packed) else {
+        return Ok(None);
+    };
+    let length = bytes.len() as u64;
+    let same = |file: &Shipped| file.crc32c.as_deref() == Some(ship::checksum(bytes).as_str());
+    match note.packed_file(&part_key(target.part), target.name) {
+        Some(file) if same(file) => Ok(Some(length)),
+        // Every host of a run has a `run.json`; the packed one stays.
+        _ if *target.part == Part::RUN => Ok(Some(length)),
+        Some(file) => Err(packed_already(target, file.length)),
+        None if was_packed(&note, target.part) => Err(packed_already(target, 0)),
+        None => Ok(None),
+    }
+}
+
+fn was_packed(note: &Note, part: &Part) -> bool {
+    let part = part_key(part);
+    note.packed.iter().any(|file| file.part == part)
+}
+
+fn packed_already(target: &Target<'_>, length: u64) -> Refusal {
+    let (part, run) = (target.part, target.run);
+    let words = format!(
+        "{part} of {run} was packed when its shipper had said that all of it was shipped; what is \
+         new in it cannot be added any more"
+    );
+    Refusal::conflict(words, length)
+}
+
+/// A part as listings and notes have it.
+fn part_key(part: &Part) -> String {
+    if *part == Part::RUN { String::new() } else { part.to_string() }
+}
+
+fn is_note(name: &str) -> bool {
+    ship::is_run_id(name) && !name.ends_with(".part")
+}
+
+/// The names in a folder; none where there is no such folder.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(entries) => {
+            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+        }
+    }
+}

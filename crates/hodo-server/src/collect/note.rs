@@ -1,0 +1,82 @@
+//! What the collector keeps of a run beside its files: whose it is, and what was packed.
+
+use super::durable;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+
+/// Beside the runs, one file for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Version of this file.
+    pub format: u32,
+    /// Id of the ingest token that began the run; no other may write to it.
+    pub owner: String,
+    /// Where packing stands.
+    #[serde(default)]
+    pub packing: Packing,
+    /// The files that were packed, as they were shipped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packed: Vec<Shipped>,
+}
+
+/// Where packing stands: what a start after a kill has to finish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Packing {
+    /// The run is as it was shipped.
+    #[default]
+    Not,
+    /// The packed run is complete beside it, and they change places.
+    Swapping,
+    /// The packed run is in place.
+    Packed,
+    /// The shipped files are on their way back, since more of them came.
+    Returning,
+}
+
+/// A file as it was shipped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shipped {
+    /// The folder in the run; empty for the run's own.
+    pub part: String,
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub length: u64,
+    /// Of a replaced file, the checksum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32c: Option<String>,
+}
+
+impl Note {
+    /// Version of the file.
+    const FORMAT: u32 = 1;
+
+    /// Of a run that begins.
+    pub fn new(owner: &str) -> Note {
+        Note { format: Note::FORMAT, owner: owner.to_owned(), ..Note::default() }
+    }
+
+    /// The note in `path`; none where there is none.
+    pub fn read(path: &Path) -> io::Result<Option<Note>> {
+        match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| {
+                let words = format!("{} is damaged: {error}", path.display());
+                io::Error::new(io::ErrorKind::InvalidData, words)
+            }),
+        }
+    }
+
+    /// Writes it durably.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        durable::replace(path, &serde_json::to_vec(self)?)
+    }
+
+    /// A file that was packed.
+    pub fn packed_file(&self, part: &str, name: &str) -> Option<&Shipped> {
+        self.packed.iter().find(|file| file.part == part && file.name == name)
+    }
+}
