@@ -22,7 +22,7 @@ pub enum ShipError {
     /// There is no token.
     #[error(
         "no token: set HODO_TOKEN, or name a file that has it (--token-file, HODO_TOKEN_FILE); \
-         `hodo serve token add ingest` at the collector makes one"
+         `hodo serve token add NAME` at the collector makes one"
     )]
     NoToken,
     /// A file of certificates cannot be used.
@@ -48,7 +48,7 @@ pub enum ShipError {
         why: String,
     },
     /// The token is not one.
-    #[error("{url} does not know this token ({why}); `hodo serve token add ingest` makes one")]
+    #[error("{url} does not know this token ({why})")]
     Unauthorized {
         /// The collector.
         url: String,

@@ -81,6 +81,11 @@ impl Growing {
         Ok(())
     }
 
+    /// The file has `length` bytes, and cannot be shipped now.
+    pub(crate) fn waits(&mut self, length: u64) {
+        self.length = length;
+    }
+
     /// Looks at a file that nobody writes any more.
     pub(crate) fn look_at_all(&mut self, length: u64) {
         (self.length, self.until) = (length, length);

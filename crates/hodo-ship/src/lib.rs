@@ -23,6 +23,7 @@ mod tls;
 
 pub use client::{Server, Token};
 pub use error::ShipError;
+pub use hodo_record::binding::host;
 pub use priority::step_back;
 pub use shipper::{Mode, Settings, Shipped, Watch, ship};
-pub use status::{State, Status, status_of, statuses};
+pub use status::{State, Status, log_file, status_of, statuses};

@@ -87,6 +87,15 @@ impl Round {
         self.held = None;
     }
 
+    /// Looks at how much there is, for those who are told how much waits.
+    pub(crate) fn survey(&mut self) {
+        for part in parts::parts(&self.run, &self.whose) {
+            for (name, length) in parts::files(&self.run.join(part.folder()), &part).appended {
+                self.known(&part, &name).waits(length);
+            }
+        }
+    }
+
     /// Ships what there is.
     pub(crate) fn go(&mut self, tell: &mut dyn FnMut(&Round)) -> Result<Rest, Refusal> {
         self.ask()?;

@@ -190,6 +190,7 @@ impl Shipper<'_> {
             Refusal::TooLong => ("too long for the collector".to_owned(), None),
         };
         self.round.forget_held();
+        self.round.survey();
         let wait = self.pace.wait(after);
         let waited = self.pace.waited();
         self.status.since_ns.get_or_insert_with(now_ns);

@@ -75,6 +75,11 @@ pub fn status_of(run: &Path) -> Option<Status> {
     statuses(run).into_iter().find(|status| status.host == host)
 }
 
+/// The log of this host's shipper, where it has no terminal.
+pub fn log_file() -> String {
+    file_name("log")
+}
+
 /// The name of a file of this host's shipper: `ship-HOST.json`, `ship-HOST.lock`.
 pub(crate) fn file_name(ending: &str) -> String {
     format!("ship-{}.{ending}", clean(&host()))
