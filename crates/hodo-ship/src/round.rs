@@ -103,7 +103,7 @@ impl Round {
         let parts = parts::parts(&self.run, &self.whose);
         let lives = self.lives_of(&parts);
         let live = lives.iter().any(|(_, live)| *live);
-        self.living = lives.clone();
+        self.living = recorded(&lives);
         self.beat(false)?;
         self.replace(&Part::RUN, RUN_FILE)?;
         let mut more = false;
@@ -120,7 +120,8 @@ impl Round {
     /// Tells the collector that this is all, if it is.
     pub(crate) fn finish(&mut self) -> Result<(), Refusal> {
         let parts = parts::parts(&self.run, &self.whose);
-        self.living = parts.into_iter().map(|part| (part, false)).collect();
+        let dead: Vec<_> = parts.into_iter().map(|part| (part, false)).collect();
+        self.living = recorded(&dead);
         self.beat(true)
     }
 
@@ -295,4 +296,9 @@ impl Round {
         let (name, why) = self.refusals().next()?;
         Some(ShipError::Files { count: self.refusals().count(), first: format!("{name}: {why}") })
     }
+}
+
+/// Those that something writes or wrote while a program ran: tables are not among them.
+fn recorded(parts: &[(Part, bool)]) -> Vec<(Part, bool)> {
+    parts.iter().filter(|(part, _)| !part.is_packed()).cloned().collect()
 }

@@ -7,7 +7,7 @@ use super::live::{ArenaRead, Owner};
 use super::{Meter, json, threads};
 use crate::ends::ERROR_KEY;
 use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
-use hodo_format::arena::{Anchor, Counts, clock_kind};
+use hodo_format::arena::{Anchor, Counts, Loss, clock_kind};
 use hodo_format::gpu::Live;
 use hodo_format::record::Span;
 use hodo_format::ship::{ARENA_FILE, SHIPPED_FILE};
@@ -33,8 +33,7 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
         arena.snapshot.describe(&mut collector);
         collector.until = arena.until;
     }
-    let mends = arena.is_some();
-    let stored = read_spool(folder, mends, &mut files, &mut collector, progress);
+    let stored = read_spool(folder, arena.as_ref(), &mut files, &mut collector, progress);
     read_gpu(folder, &mut files, &mut collector, progress);
     let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
     // A process that has not recorded anything may not have come to write it yet.
@@ -88,14 +87,15 @@ fn read_arena(path: &Path, has_ended: bool, files: &mut SpoolReader) -> Option<A
 }
 
 /// Reads catalog and spool files; returns what they held. What the torn end of a file would hold
-/// is still in the arena, which `mends` it.
+/// is still in the arena, which mends it.
 fn read_spool(
     folder: &Path,
-    mends: bool,
+    arena: Option<&ArenaRead>,
     files: &mut SpoolReader,
     collector: &mut Collector,
     progress: &mut Meter<'_>,
 ) -> Counts {
+    let mends = arena.is_some();
     files.read(&folder.join(files::CATALOG), collector);
     if mends && !collector.ended {
         files.forgive_torn_end();
@@ -109,7 +109,11 @@ fn read_spool(
         files.forgive_torn_end();
     }
     let first = paths.first().and_then(|path| files::file_number(path));
-    files.damage.frames = files.missing_frames(first, collector.ended);
+    let told = collector.losses.map(|losses| losses.lost);
+    let counted = arena.map(|arena| arena.snapshot.lost());
+    let was_removed = |lost: [Counts; Loss::COUNT]| account::removed(&lost).records() > 0;
+    let is_cut = told.is_some_and(was_removed) || counted.is_some_and(was_removed);
+    files.damage.frames = files.missing_frames(first, collector.ended, is_cut);
     collector.take_counts()
 }
 
@@ -133,7 +137,8 @@ fn read_gpu(
     if collector.until.is_some() {
         reader.forgive_torn_end();
     }
-    let frames = reader.missing_of_all(files::file_number(first));
+    let is_cut = collector.gpu.state.as_ref().is_some_and(|state| state.counts().lost > 0);
+    let frames = reader.missing_of_all(files::file_number(first), is_cut);
     files.add_damage(reader, frames);
 }
 
