@@ -1,5 +1,6 @@
 //! What shippers told a collector of a run's processes: `shipped.json` in the run's folder there.
 
+use crate::ProcessState;
 use hodo_format::ship::{BEAT_SECONDS, SHIPPED_FILE};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ const MISSED_BEATS: u64 = 5;
 pub struct Shipped {
     /// Version of this file.
     pub format: u32,
+    /// Nanoseconds since 1970 when the first of it came, by the collector's clock.
+    pub begun_ns: u64,
     /// By the name of the host.
     pub hosts: BTreeMap<String, ShippedHost>,
 }
@@ -44,6 +47,39 @@ pub(crate) enum Told {
     Silent(u64),
 }
 
+impl Told {
+    /// Whether more of its files may come.
+    pub(crate) fn is_incomplete(self) -> bool {
+        self != Told::Complete
+    }
+
+    /// The state of a process whose files do not say that it shut its recorder down.
+    pub(crate) fn state(self) -> ProcessState {
+        match self {
+            Told::Live => ProcessState::Live,
+            Told::Ended | Told::Complete => ProcessState::Ended,
+            Told::Silent(_) => ProcessState::Silent,
+        }
+    }
+}
+
+/// How the process in `folder` is, if its run was shipped here.
+pub(crate) fn told(folder: &Path) -> Option<Told> {
+    let name = folder.file_name()?.to_str()?;
+    Some(Shipped::read(folder.parent()?)?.told(name))
+}
+
+/// Whether the run of the process in `folder` was shipped here. Whoever shipped it wrote its files,
+/// so what they name elsewhere on this machine is not looked at.
+pub(crate) fn is_shipped(folder: &Path) -> bool {
+    folder.parent().is_some_and(|run| run.join(SHIPPED_FILE).exists())
+}
+
+/// The state of a process of which nothing but shippers tell.
+pub(crate) fn state_of(folder: &Path) -> ProcessState {
+    told(folder).map_or(ProcessState::Unknown, Told::state)
+}
+
 impl Shipped {
     /// Version of the file.
     pub const FORMAT: u32 = 1;
@@ -53,9 +89,14 @@ impl Shipped {
         crate::read::json(&folder.join(SHIPPED_FILE))
     }
 
+    /// Of a run of which something came now.
+    pub fn begun() -> Shipped {
+        Shipped { format: Shipped::FORMAT, begun_ns: now_ns(), hosts: BTreeMap::new() }
+    }
+
     /// Nanoseconds since 1970 when any host was heard last.
-    pub fn heard_ns(&self) -> Option<u64> {
-        self.hosts.values().map(|host| host.heard_ns).max()
+    pub fn heard_ns(&self) -> u64 {
+        self.hosts.values().map(|host| host.heard_ns).max().unwrap_or(self.begun_ns)
     }
 
     /// Whether every host shipped all it had.
@@ -77,7 +118,10 @@ impl Shipped {
         let now = now_ns();
         let mut of = self.hosts.values().filter(|host| host.processes.contains_key(part));
         let host = of.next().or_else(|| self.hosts.values().max_by_key(|host| host.heard_ns));
-        let Some(host) = host else { return Told::Silent(0) };
+        let Some(host) = host else {
+            let only_begun = is_silent(self.begun_ns, now);
+            return if only_begun { Told::Silent(self.begun_ns) } else { Told::Live };
+        };
         match host.processes.get(part) {
             _ if host.done => Told::Complete,
             Some(false) => Told::Ended,
@@ -89,9 +133,13 @@ impl Shipped {
 
 impl ShippedHost {
     fn is_silent(&self, now_ns: u64) -> bool {
-        let most = Duration::from_secs(BEAT_SECONDS * MISSED_BEATS).as_nanos() as u64;
-        now_ns.saturating_sub(self.heard_ns) > most
+        is_silent(self.heard_ns, now_ns)
     }
+}
+
+fn is_silent(heard_ns: u64, now_ns: u64) -> bool {
+    let most = Duration::from_secs(BEAT_SECONDS * MISSED_BEATS).as_nanos() as u64;
+    now_ns.saturating_sub(heard_ns) > most
 }
 
 fn now_ns() -> u64 {
@@ -110,7 +158,7 @@ mod tests {
 
     fn shipped(hosts: &[ShippedHost]) -> Shipped {
         let hosts = hosts.iter().enumerate().map(|(n, host)| (format!("host{n}"), host.clone()));
-        Shipped { format: Shipped::FORMAT, hosts: hosts.collect() }
+        Shipped { hosts: hosts.collect(), ..Shipped::begun() }
     }
 
     #[test]

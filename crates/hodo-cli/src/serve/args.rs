@@ -47,6 +47,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<String>,
 
+    /// Days to keep a run after it was heard of last; for ever if left out.
+    #[arg(long, value_name = "DAYS")]
+    pub keep: Option<f64>,
+
+    /// How long a run is silent before it counts as ended, and is packed.
+    #[arg(long, value_name = "TIME", default_value = "10min")]
+    pub quiet_after: String,
+
     /// Requests a second with one token; 1000 if left out, and a token may have a number of its own.
     #[arg(long, value_name = "NUMBER")]
     pub rate: Option<u32>,

@@ -8,6 +8,7 @@ use args::{ServeArgs, ServeVerb};
 use hodo_server::{Collector, CollectorError, CollectorOptions, TokenKind, TokenLimits, Tokens};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// The store's folder if nothing is said.
 pub const DIR: &str = ".hodo-server";
@@ -61,7 +62,21 @@ fn options(args: &ServeArgs, dir: &Path) -> Result<CollectorOptions, Failure> {
         hosts: args.host.clone(),
         max_bytes: args.max_bytes.as_deref().map(bytes).transpose()?,
         rate: args.rate,
+        keep: args.keep.map(days).transpose()?,
+        quiet_after: time(&args.quiet_after)?,
     })
+}
+
+/// A time as people write it.
+fn time(text: &str) -> Result<Duration, Failure> {
+    let ns = hodo_trace::parse_duration_ns(text).filter(|ns| ns.is_finite() && *ns > 0.0);
+    ns.map(|ns| Duration::from_nanos(ns as u64))
+        .ok_or_else(|| Failure::Usage(format!("`{text}` is no time; write 10min or 90s")))
+}
+
+fn days(days: f64) -> Result<Duration, Failure> {
+    let wrong = || Failure::Usage(format!("`{days}` is no number of days to keep runs"));
+    Duration::try_from_secs_f64(days * 86_400.0).ok().filter(|d| !d.is_zero()).ok_or_else(wrong)
 }
 
 /// A number of bytes as people write it.

@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Counters {
     answers: Mutex<BTreeMap<u16, u64>>,
     stored: AtomicU64,
+    /// Spans that came by OTLP.
+    pub otlp_spans: AtomicU64,
     /// Runs that were packed.
     pub packed: AtomicU64,
     /// Times that packing failed.

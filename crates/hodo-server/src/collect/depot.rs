@@ -7,13 +7,15 @@
 //! DIR/aside/RUN     what was shipped of a packed run, as long as more of it may come
 //! ```
 
+mod swap;
 mod usage;
 
 use super::durable;
-use super::note::{Note, Packing, Shipped};
+use super::note::{Note, PackedFile};
 use super::refusal::Refusal;
 use axum::http::StatusCode;
 use hodo_format::ship::{self, Kind, Part};
+use hodo_trace::Shipped;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -21,7 +23,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use usage::Usage;
+use std::time::{Duration, Instant};
+pub use usage::{Usage, bytes as usage_bytes};
 
 /// The folders of the store.
 const RUNS: &str = "runs";
@@ -47,6 +50,7 @@ pub struct Entry {
     files: Mutex<HashMap<(String, String), Arc<Mutex<Known>>>>,
     /// Counts what was added, so that packing sees whether something was.
     changes: AtomicU64,
+    changed_at: Mutex<Option<Instant>>,
 }
 
 /// What is known to be on disk of a file; nothing before it was looked at.
@@ -66,13 +70,15 @@ pub struct Target<'a> {
     pub name: &'a str,
     /// Id of the token that sends it; none for one that may write to any run.
     pub owner: Option<&'a str>,
+    /// Bytes that the runs of that token may take.
+    pub most_bytes: Option<u64>,
 }
 
 /// The files of a run, as they are told to a shipper.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// What is durable.
-    pub files: Vec<Shipped>,
+    pub files: Vec<PackedFile>,
     /// Whether some of it was packed.
     pub packed: bool,
 }
@@ -91,6 +97,16 @@ impl Entry {
     /// Nothing is added meanwhile.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        *lock(&self.changed_at) = Some(Instant::now());
+    }
+
+    /// How long nothing was added; none where nothing was since the start.
+    pub fn quiet(&self) -> Option<Duration> {
+        lock(&self.changed_at).map(|at| at.elapsed())
     }
 
     /// Goes up with each thing that is added.
@@ -119,13 +135,14 @@ impl Entry {
 
 impl Depot {
     /// Opens the store in `dir`, or makes one.
-    pub fn open(dir: &Path) -> io::Result<Depot> {
+    pub fn open(dir: &Path, max_bytes: Option<u64>) -> io::Result<Depot> {
         fs::create_dir_all(dir)?;
         for name in [RUNS, NOTES, PACKING, ASIDE] {
             durable::make_folder(&dir.join(name))?;
         }
         let depot =
-            Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::default() };
+            Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::new(max_bytes) };
+        depot.recover()?;
         for entry in fs::read_dir(depot.runs())? {
             let id = entry?.file_name().to_string_lossy().into_owned();
             if ship::is_run_id(&id) {
@@ -160,6 +177,14 @@ impl Depot {
         self.dir.join(ASIDE).join(run)
     }
 
+    /// Removes what is kept aside of a run.
+    pub fn clear_aside(&self, run: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.aside(run)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn note_path(&self, run: &str) -> PathBuf {
         self.dir.join(NOTES).join(run)
     }
@@ -182,6 +207,7 @@ impl Depot {
             note: Mutex::new(Note::read(&self.note_path(run))?),
             files: Mutex::default(),
             changes: AtomicU64::new(0),
+            changed_at: Mutex::default(),
         });
         Ok(lock(&self.entries).entry(run.to_owned()).or_insert(entry).clone())
     }
@@ -227,6 +253,8 @@ impl Depot {
                 let begun = Note::new(owner.unwrap_or_default());
                 begun.write(&self.note_path(run))?;
                 durable::make_folder(&self.folder(run))?;
+                let shipped = serde_json::to_vec(&Shipped::begun()).map_err(io::Error::from)?;
+                durable::replace(&self.folder(run).join(ship::SHIPPED_FILE), &shipped)?;
                 *note = Some(begun);
             }
         }
@@ -245,7 +273,7 @@ impl Depot {
             ));
         }
         let _open = entry.shared();
-        let is_packed = note.packing == Packing::Packed;
+        let is_packed = note.is_packed;
         let mut files = if is_packed { note.packed.clone() } else { Vec::new() };
         for (part, name, kind) in self.there(run, is_packed)? {
             let file = entry.file(&part.to_string(), &name);
@@ -257,13 +285,13 @@ impl Depot {
                 Kind::Appended => None,
             };
             let part = if part == Part::RUN { String::new() } else { part.to_string() };
-            files.push(Shipped { part, name, length, crc32c });
+            files.push(PackedFile { part, name, length, crc32c });
         }
         Ok(Listing { files, packed: is_packed })
     }
 
     /// The files in a run's folder that were shipped; of a packed one, those that came later.
-    fn there(&self, run: &str, is_packed: bool) -> io::Result<Vec<(Part, String, Kind)>> {
+    pub fn there(&self, run: &str, is_packed: bool) -> io::Result<Vec<(Part, String, Kind)>> {
         let folder = self.folder(run);
         let mut found = Vec::new();
         let mut parts = vec![Part::RUN];
@@ -292,8 +320,10 @@ impl Depot {
     /// Appends `bytes` at `offset`; returns the length that is durable then.
     pub fn append(&self, target: &Target<'_>, offset: u64, bytes: &[u8]) -> Result<u64, Refusal> {
         let entry = self.begin(target.run, target.owner)?;
+        let end = offset + bytes.len() as u64;
+        self.welcome_back(&entry, || packed_length(&entry, target, end).is_err())?;
         let _open = entry.shared();
-        if let Some(length) = packed_length(&entry, target, offset + bytes.len() as u64)? {
+        if let Some(length) = packed_length(&entry, target, end)? {
             return Ok(length);
         }
         let file = entry.file(&target.part.to_string(), target.name);
@@ -316,16 +346,17 @@ impl Depot {
             return Ok(length);
         }
         let (owner, after) = (entry.owner(), length + new.len() as u64);
-        self.usage.make_sure(&owner, new.len() as u64)?;
+        self.usage.make_sure(&owner, target.most_bytes, new.len() as u64)?;
         known.append(&path, length, new)?;
         self.usage.exchange(&entry.id, &owner, length, after);
-        entry.changes.fetch_add(1, Ordering::AcqRel);
+        entry.changed();
         Ok(after)
     }
 
     /// Replaces a file; returns its length.
     pub fn replace(&self, target: &Target<'_>, bytes: &[u8]) -> Result<u64, Refusal> {
         let entry = self.begin(target.run, target.owner)?;
+        self.welcome_back(&entry, || packed_whole(&entry, target, bytes).is_err())?;
         let _open = entry.shared();
         if let Some(length) = packed_whole(&entry, target, bytes)? {
             return Ok(length);
@@ -335,13 +366,23 @@ impl Depot {
         let path = self.path(target)?;
         let before = path.metadata().map_or(0, |file| file.len());
         let (owner, after) = (entry.owner(), bytes.len() as u64);
-        self.usage.make_sure(&owner, after.saturating_sub(before))?;
+        self.usage.make_sure(&owner, target.most_bytes, after.saturating_sub(before))?;
         *known = Known::default();
         durable::replace(&path, bytes)?;
         *known = Known { length: Some(after), crc32c: Some(ship::checksum(bytes)) };
         self.usage.exchange(&entry.id, &owner, before, after);
-        entry.changes.fetch_add(1, Ordering::AcqRel);
+        entry.changed();
         Ok(after)
+    }
+
+    /// Takes what was shipped of a packed run back where more of it came and it is still there.
+    fn welcome_back(&self, entry: &Entry, is_more: impl Fn() -> bool) -> io::Result<()> {
+        if !is_more() || !self.aside(&entry.id).exists() {
+            return Ok(());
+        }
+        let _alone = entry.alone();
+        // Someone else may have done it meanwhile.
+        if is_more() && self.aside(&entry.id).exists() { self.give_back(entry) } else { Ok(()) }
     }
 
     /// Does `work` on a run that `owner` may write to; the run's folder stays where it is meanwhile.
@@ -418,7 +459,7 @@ impl Known {
 
 /// The length of a file that was packed, if what is sent lies within it.
 fn packed_length(entry: &Entry, target: &Target<'_>, end: u64) -> Result<Option<u64>, Refusal> {
-    let Some(note) = entry.note().filter(|note| note.packing == Packing::Packed) else {
+    let Some(note) = entry.note().filter(|note| note.is_packed) else {
         return Ok(None);
     };
     match note.packed_file(&part_key(target.part), target.name) {
@@ -431,11 +472,11 @@ fn packed_length(entry: &Entry, target: &Target<'_>, end: u64) -> Result<Option<
 
 /// The same for a file that is sent whole.
 fn packed_whole(entry: &Entry, target: &Target<'_>, bytes: &[u8]) -> Result<Option<u64>, Refusal> {
-    let Some(note) = entry.note().filter(|note| note.packing == Packing::Packed) else {
+    let Some(note) = entry.note().filter(|note| note.is_packed) else {
         return Ok(None);
     };
     let length = bytes.len() as u64;
-    let same = |file: &Shipped| file.crc32c.as_deref() == Some(ship::checksum(bytes).as_str());
+    let same = |file: &PackedFile| file.crc32c.as_deref() == Some(ship::checksum(bytes).as_str());
     match note.packed_file(&part_key(target.part), target.name) {
         Some(file) if same(file) => Ok(Some(length)),
         // Every host of a run has a `run.json`; the packed one stays.
@@ -461,7 +502,7 @@ fn packed_already(target: &Target<'_>, length: u64) -> Refusal {
 }
 
 /// A part as listings and notes have it.
-fn part_key(part: &Part) -> String {
+pub fn part_key(part: &Part) -> String {
     if *part == Part::RUN { String::new() } else { part.to_string() }
 }
 

@@ -20,6 +20,16 @@ impl Caller {
     pub fn owner(&self) -> Option<&str> {
         (self.0.kind != TokenKind::Admin).then_some(self.0.id.as_str())
     }
+
+    /// Id of its token.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Bytes that its runs may take.
+    pub fn most_bytes(&self) -> Option<u64> {
+        self.0.max_bytes
+    }
 }
 
 /// How a server is reached from outside.

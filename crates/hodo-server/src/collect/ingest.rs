@@ -68,7 +68,8 @@ pub async fn put(
             let words = "the bytes do not match their checksum; send them again";
             return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, words));
         }
-        let target = Target { run: &run, part: &part, name: &name, owner: caller.owner() };
+        let (owner, most_bytes) = (caller.owner(), caller.most_bytes());
+        let target = Target { run: &run, part: &part, name: &name, owner, most_bytes };
         let length = match offset {
             Some(offset) => collecting.depot.append(&target, offset, &bytes)?,
             None => collecting.depot.replace(&target, &bytes)?,
@@ -101,7 +102,7 @@ pub async fn beat(
     .await
 }
 
-fn check_run(run: &str) -> Result<(), Refusal> {
+pub fn check_run(run: &str) -> Result<(), Refusal> {
     match ship::is_run_id(run) {
         true => Ok(()),
         false => Err(Refusal::bad(

@@ -9,10 +9,15 @@ mod depot;
 mod durable;
 mod guard;
 mod ingest;
+mod janitor;
+mod metrics;
 mod note;
+mod otlp;
+mod pack;
 mod rates;
 mod receive;
 mod refusal;
+mod remove;
 #[cfg(test)]
 mod testing;
 mod tls;
@@ -23,19 +28,21 @@ use crate::page::Files;
 use crate::state::{Shared, State};
 use crate::store::Store;
 use axum::Router;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use beat::Beats;
 use counters::Counters;
 use depot::Depot;
 use guard::Names;
 use rates::Rates;
 use receive::Room;
+use remove::Keep;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 pub use tokens::{TokenInfo, TokenKind, TokenLimits, Tokens};
 use tokio::net::TcpListener;
 
@@ -59,6 +66,10 @@ pub struct CollectorOptions {
     pub max_bytes: Option<u64>,
     /// Requests in a second with one token.
     pub rate: Option<u32>,
+    /// How long a run is kept after it was heard of last.
+    pub keep: Option<Duration>,
+    /// How long a run is silent before it counts as ended.
+    pub quiet_after: Duration,
 }
 
 /// Why a collector does not start.
@@ -97,7 +108,10 @@ pub struct Inside {
     room: Room,
     beats: Beats,
     counters: Counters,
+    logs: otlp::Logs,
     shared: Shared,
+    keep: Keep,
+    max_bytes: Option<u64>,
 }
 
 /// The same, handed to every request.
@@ -120,7 +134,7 @@ impl Collector {
         let store =
             |error| CollectorError::Io(format!("cannot use the folder {}", dir.display()), error);
         let tls = options.tls.as_ref().map(|(cert, key)| tls::acceptor(cert, key)).transpose()?;
-        let depot = Depot::open(dir).map_err(store)?;
+        let depot = Depot::open(dir, options.max_bytes).map_err(store)?;
         let tokens = Tokens::new(dir);
         tokens.all().map_err(store)?;
         let listen =
@@ -133,7 +147,6 @@ impl Collector {
             hosts: names(options, bound),
             is_https: tls.is_some() || options.behind_proxy,
         };
-        depot.usage.limit(options.max_bytes, tokens.most_bytes());
         let state =
             State { files: Files::from_environment(), store: Arc::new(Store::new(&depot.runs())) };
         let inside = Inside {
@@ -144,7 +157,10 @@ impl Collector {
             room: Room::new(),
             beats: Beats::default(),
             counters: Counters::default(),
+            logs: otlp::Logs::default(),
             shared: Shared(Arc::new(state)),
+            keep: Keep { age: options.keep, quiet_after: options.quiet_after },
+            max_bytes: options.max_bytes,
         };
         let terms = Terms { most: MOST_CONNECTIONS, tls };
         Ok(Collector { listener, terms, collecting: Collecting(Arc::new(inside)) })
@@ -180,6 +196,12 @@ impl Collector {
         std::thread::Builder::new()
             .name("hodo-watch".into())
             .spawn(move || crate::watch::watch(&store))?;
+        let inside = Arc::downgrade(&self.collecting.0);
+        std::thread::Builder::new()
+            .name("hodo-janitor".into())
+            .spawn(move || janitor::work(&inside))?;
+        let inside = Arc::downgrade(&self.collecting.0);
+        std::thread::Builder::new().name("hodo-otlp".into()).spawn(move || otlp::work(&inside))?;
         let answered = runtime.block_on(async move {
             let listener = TcpListener::from_std(self.listener)?;
             connection::serve(listener, self.terms, router(self.collecting), stop).await
@@ -234,6 +256,9 @@ routes! {
     "/api/ingest/runs/{run}" => get(ingest::files),
     "/api/ingest/runs/{run}/files/{part}/{name}" => put(ingest::put),
     "/api/ingest/runs/{run}/beat" => post(ingest::beat),
+    "/api/runs/{run}" => delete(remove::remove),
+    "/v1/traces" => post(otlp::traces),
+    "/metrics" => get(metrics::metrics),
 }
 
 /// All routes behind the guard.

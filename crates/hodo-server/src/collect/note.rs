@@ -12,32 +12,37 @@ pub struct Note {
     pub format: u32,
     /// Id of the ingest token that began the run; no other may write to it.
     pub owner: String,
-    /// Where packing stands.
+    /// Whether it was packed: its folder is another than the one that was shipped.
     #[serde(default)]
-    pub packing: Packing,
+    pub is_packed: bool,
     /// The files that were packed, as they were shipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub packed: Vec<Shipped>,
+    pub packed: Vec<PackedFile>,
+    /// Seconds since 1970 when it was packed.
+    #[serde(default)]
+    pub packed_s: u64,
+    /// A packed run that is complete and changes places with what was shipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<Swap>,
+    /// Whether what was shipped is on its way back, since more of it came.
+    #[serde(default)]
+    pub is_returning: bool,
 }
 
-/// Where packing stands: what a start after a kill has to finish.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Packing {
-    /// The run is as it was shipped.
-    #[default]
-    Not,
-    /// The packed run is complete beside it, and they change places.
-    Swapping,
-    /// The packed run is in place.
-    Packed,
-    /// The shipped files are on their way back, since more of them came.
-    Returning,
+/// What a start after a kill has to finish, or to undo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swap {
+    /// The inode of the new folder, by which it is known wherever it is.
+    pub inode: u64,
+    /// The files it was made of.
+    pub packed: Vec<PackedFile>,
+    /// Whether more of them may come, so that they are kept for a while.
+    pub more_may_come: bool,
 }
 
 /// A file as it was shipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shipped {
+pub struct PackedFile {
     /// The folder in the run; empty for the run's own.
     pub part: String,
     /// Its name.
@@ -76,7 +81,7 @@ impl Note {
     }
 
     /// A file that was packed.
-    pub fn packed_file(&self, part: &str, name: &str) -> Option<&Shipped> {
+    pub fn packed_file(&self, part: &str, name: &str) -> Option<&PackedFile> {
         self.packed.iter().find(|file| file.part == part && file.name == name)
     }
 }

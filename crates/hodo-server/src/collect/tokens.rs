@@ -3,7 +3,6 @@
 use super::durable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -155,12 +154,6 @@ impl Tokens {
             self.write(tokens)?;
         }
         Ok(is_gone)
-    }
-
-    /// What the runs of each token may take.
-    pub fn most_bytes(&self) -> HashMap<String, u64> {
-        let all = self.all().unwrap_or_default();
-        all.iter().filter_map(|token| Some((token.id.clone(), token.max_bytes?))).collect()
     }
 
     fn write(&self, tokens: Vec<TokenInfo>) -> io::Result<()> {

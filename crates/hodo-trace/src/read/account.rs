@@ -14,6 +14,8 @@ pub(super) struct Known {
     pub(super) arena_lost: Option<[Counts; Loss::COUNT]>,
     /// Records the spool should hold, where that is certain.
     pub(super) should_be_stored: Option<Counts>,
+    /// What is not here may still come.
+    pub(super) is_coming: bool,
 }
 
 /// Sums up a process, and each of its threads.
@@ -29,6 +31,9 @@ pub(super) fn account(collector: &Collector, known: &Known) -> (Account, Vec<Thr
     let mut threads = threads(collector);
     account.depth_dropped = threads.iter().map(|t| t.depth_dropped).sum();
     account.unexplained = unexplained(collector, known, &account, &threads);
+    if known.is_coming {
+        account.newer += std::mem::take(&mut account.unexplained);
+    }
     account.produced = produced(collector, &account);
     settle(&mut threads, account.unexplained);
     (account, threads)

@@ -17,7 +17,7 @@ struct State {
     owners: HashMap<String, u64>,
     total: u64,
     most: Option<u64>,
-    most_of_owner: HashMap<String, u64>,
+    wanted: u64,
 }
 
 impl Usage {
@@ -25,10 +25,9 @@ impl Usage {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The most that all runs may take, and those of each token.
-    pub fn limit(&self, most: Option<u64>, most_of_owner: HashMap<String, u64>) {
-        let mut state = self.state();
-        (state.most, state.most_of_owner) = (most, most_of_owner);
+    /// With the most that all runs may take.
+    pub fn new(most: Option<u64>) -> Usage {
+        Usage { state: Mutex::new(State { most, ..State::default() }) }
     }
 
     /// A run takes so much.
@@ -71,16 +70,22 @@ impl Usage {
         state.most.map_or(0, |most| (state.total + more).saturating_sub(most))
     }
 
-    /// Refuses what there is no room for.
-    pub fn make_sure(&self, owner: &str, more: u64) -> Result<(), Refusal> {
-        let state = self.state();
+    /// The most that was refused since this was asked last.
+    pub fn wanted(&self) -> u64 {
+        std::mem::take(&mut self.state().wanted)
+    }
+
+    /// Refuses what there is no room for, in all or for an owner who may have `most` bytes.
+    pub fn make_sure(&self, owner: &str, most: Option<u64>, more: u64) -> Result<(), Refusal> {
+        let mut state = self.state();
         if state.most.is_some_and(|most| state.total + more > most) {
+            state.wanted = state.wanted.max(more);
             let words = "the collector is full, as --max-bytes says; ended runs make room for it";
             return Err(Refusal::full(words));
         }
         let used = state.owners.get(owner).copied().unwrap_or(0);
-        match state.most_of_owner.get(owner) {
-            Some(most) if used + more > *most => Err(Refusal::full(format!(
+        match most {
+            Some(most) if used + more > most => Err(Refusal::full(format!(
                 "the runs of this ingest token take {used} of the {most} bytes it may have"
             ))),
             _ => Ok(()),
