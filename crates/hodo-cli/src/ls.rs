@@ -105,6 +105,7 @@ fn document(dir: &Path, runs: &[RunSummary]) -> Value {
                 "sampling": r.sampling, "state": r.state, "open": r.open,
                 "start_ns": r.start_ns, "wall_ns": r.wall_ns, "spans": r.spans,
                 "heard_ns": r.heard_ns, "lost_records": r.lost, "uncalibrated_processes": r.uncalibrated,
+                "shipping": hodo_ship::statuses(&r.folder),
             })
         })
         .collect();

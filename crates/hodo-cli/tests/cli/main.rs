@@ -23,6 +23,7 @@ mod refusals;
 mod report;
 mod run;
 mod samples;
+mod shipping;
 mod sql;
 mod terminal;
 mod tmux;
