@@ -33,7 +33,10 @@ fn section(verb: &Command) -> String {
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
     let mut out =
         format!("\n## `hodo {}`\n\n{}.\n\n", verb.get_name(), about.trim_end_matches('.'));
-    for arg in verb.get_arguments().filter(|a| !a.is_global_set() && a.get_id() != "help") {
+    for arg in verb
+        .get_arguments()
+        .filter(|a| !a.is_global_set() && !a.is_hide_set() && a.get_id() != "help")
+    {
         out += &flag(arg);
     }
     let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();

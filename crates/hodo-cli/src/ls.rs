@@ -2,6 +2,7 @@
 
 use crate::args::{LsArgs, When};
 use crate::output::{self, Outcome};
+use crate::ship;
 use crate::state::{self, NOT_CALIBRATED};
 use crate::term::style::{self, DIM, HOT, STRONG};
 use crate::term::table::{Cell, Column, Table};
@@ -89,6 +90,8 @@ fn state(run: &RunSummary) -> Cell {
     let since = since.map(|ns| format!(" since {}", number::when(ns as i64))).unwrap_or_default();
     let words = words + &since;
     let cell = Cell::new(style, words);
+    let behind = hodo_ship::statuses(&run.folder).iter().any(|s| ship::words::trouble(s).is_some());
+    let cell = if behind { cell.and(HOT, ", not all shipped") } else { cell };
     if run.uncalibrated == 0 { cell } else { cell.and(HOT, format!(", {NOT_CALIBRATED}")) }
 }
 
@@ -102,6 +105,7 @@ fn document(dir: &Path, runs: &[RunSummary]) -> Value {
                 "sampling": r.sampling, "state": r.state, "open": r.open,
                 "start_ns": r.start_ns, "wall_ns": r.wall_ns, "spans": r.spans,
                 "heard_ns": r.heard_ns, "lost_records": r.lost, "uncalibrated_processes": r.uncalibrated,
+                "shipping": hodo_ship::statuses(&r.folder),
             })
         })
         .collect();

@@ -20,6 +20,7 @@ mod run;
 mod runs;
 mod serve;
 mod share;
+mod ship;
 mod sql;
 mod state;
 mod term;
@@ -58,6 +59,8 @@ fn run(cli: &Cli, store: &Path) -> Outcome {
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Share(args) => share::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),
+        Verb::Ship(args) => ship::run(args, &cli.dir),
+        Verb::Push(args) => ship::push(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
         Verb::Serve(args) => serve::run(args, store),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),

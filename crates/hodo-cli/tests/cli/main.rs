@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod samples;
 mod serve;
+mod shipping;
 mod sql;
 mod terminal;
 mod tmux;

@@ -1,5 +1,6 @@
 //! What a list says of a process, from the little it takes to know: catalog and arena, no records.
 
+use super::account;
 use super::collect::Collector;
 use super::files::{CATALOG, SpoolReader};
 use super::live::ArenaRead;
@@ -34,10 +35,13 @@ pub(crate) fn brief(folder: &Path, bytes: u64) -> Brief {
     let mut collector = Collector::default();
     let arena = ArenaRead::new(&arena_path(folder, &info), false).and_then(Result::ok);
     SpoolReader::default().read(&folder.join(CATALOG), &mut collector);
+    // What the recorder removed may be here all the same: a collector has what was shipped before.
+    let lost = collector.losses.unwrap_or_default().lost;
+    let is_cut = account::removed(&lost).records() > 0 && bytes <= READ_BYTES;
     let told = shipped::told(folder).filter(|told| told.is_incomplete());
     let most = if told.is_some() { SHIPPED_READ_BYTES } else { READ_BYTES };
     match arena {
-        _ if collector.ended => at_end(&info, &collector),
+        _ if collector.ended && !is_cut => at_end(&info, &collector),
         Some(arena) => from_arena(&info, arena, collector),
         None if bytes <= most => {
             let options = ReadOptions::default();

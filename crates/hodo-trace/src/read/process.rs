@@ -8,9 +8,10 @@ use super::{Meter, json, threads};
 use crate::ends::ERROR_KEY;
 use crate::shipped::{self, Told};
 use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
-use hodo_format::arena::{Anchor, Counts, clock_kind};
+use hodo_format::arena::{Anchor, Counts, Loss, clock_kind};
 use hodo_format::gpu::Live;
 use hodo_format::record::Span;
+use hodo_format::ship::ARENA_FILE;
 use std::path::{Path, PathBuf};
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
@@ -35,8 +36,7 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
         arena.snapshot.describe(&mut collector);
         collector.until = arena.until;
     }
-    let mends = arena.is_some();
-    let reading = Reading { mends, is_coming };
+    let reading = Reading { arena: arena.as_ref(), is_coming };
     let stored = read_spool(folder, reading, &mut files, &mut collector, progress);
     read_gpu(folder, is_coming, &mut files, &mut collector, progress);
     let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
@@ -67,10 +67,11 @@ fn note_missing(catalog: &Path, stored: Counts, has_end: bool, files: &mut Spool
     files.damage.note(catalog.to_owned(), 0, why);
 }
 
-/// Where the arena of a process lies.
-pub(super) fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
+/// Where the arena of a process lies. A run that was shipped has it in the folder of the process: a
+/// path that another machine names means nothing here.
+pub fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
     let elsewhere = info.arena.as_deref().filter(|_| !shipped::is_shipped(folder));
-    folder.join(elsewhere.unwrap_or("arena"))
+    folder.join(elsewhere.unwrap_or(ARENA_FILE))
 }
 
 /// Reads the arena; of one that `is_coming`, what is not there yet is no damage.
@@ -94,9 +95,9 @@ fn read_arena(
 
 /// What stands for the torn end of a file.
 #[derive(Clone, Copy)]
-struct Reading {
-    /// What it would hold is still in the arena.
-    mends: bool,
+struct Reading<'a> {
+    /// What it would hold is still in here.
+    arena: Option<&'a ArenaRead>,
     /// It comes from a shipper, which goes on.
     is_coming: bool,
 }
@@ -104,11 +105,12 @@ struct Reading {
 /// Reads catalog and spool files; returns what they held.
 fn read_spool(
     folder: &Path,
-    Reading { mends, is_coming }: Reading,
+    Reading { arena, is_coming }: Reading<'_>,
     files: &mut SpoolReader,
     collector: &mut Collector,
     progress: &mut Meter<'_>,
 ) -> Counts {
+    let mends = arena.is_some();
     files.read(&folder.join(files::CATALOG), collector);
     if is_coming || (mends && !collector.ended) {
         files.forgive_torn_end();
@@ -122,7 +124,11 @@ fn read_spool(
         files.forgive_torn_end();
     }
     let first = paths.first().and_then(|path| files::file_number(path));
-    files.damage.frames = files.missing_frames(first, collector.ended && !is_coming);
+    let told = collector.losses.map(|losses| losses.lost);
+    let counted = arena.map(|arena| arena.snapshot.lost());
+    let was_removed = |lost: [Counts; Loss::COUNT]| account::removed(&lost).records() > 0;
+    let is_cut = told.is_some_and(was_removed) || counted.is_some_and(was_removed);
+    files.damage.frames = files.missing_frames(first, collector.ended && !is_coming, is_cut);
     collector.take_counts()
 }
 
@@ -147,7 +153,8 @@ fn read_gpu(
     if collector.until.is_some() || is_coming {
         reader.forgive_torn_end();
     }
-    let frames = reader.missing_of_all(files::file_number(first));
+    let is_cut = collector.gpu.state.as_ref().is_some_and(|state| state.counts().lost > 0);
+    let frames = reader.missing_of_all(files::file_number(first), is_cut);
     files.add_damage(reader, frames);
 }
 
