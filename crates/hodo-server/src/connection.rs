@@ -40,6 +40,8 @@ pub async fn serve(
     let mut stop = std::pin::pin!(stop);
     loop {
         let stream = tokio::select! {
+            // Whoever is answered can be sure that the server hears when it is told to stop.
+            biased;
             () = &mut stop => break,
             accepted = listener.accept() => accepted,
         };

