@@ -215,6 +215,7 @@ impl Collector {
 
     /// Answers until `stop` is done.
     pub fn run(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        allow_files();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("hodo-serve")
@@ -241,6 +242,18 @@ impl Collector {
     /// Answers until Ctrl-C, or until it is told to end.
     pub fn run_until_interrupted(self) -> io::Result<()> {
         self.run(crate::interrupted())
+    }
+}
+
+/// Connections are files too, and many systems allow few of them until asked.
+fn allow_files() {
+    // SAFETY: the limit is filled by the first call; where that or the second fails, it stays.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
     }
 }
 
