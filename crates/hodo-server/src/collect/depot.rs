@@ -7,6 +7,8 @@
 //! DIR/aside/RUN     what was shipped of a packed run, as long as more of it may come
 //! ```
 
+mod known;
+mod late;
 mod swap;
 mod usage;
 
@@ -16,10 +18,11 @@ use super::refusal::Refusal;
 use axum::http::StatusCode;
 use hodo_format::ship::{self, Kind, Part};
 use hodo_trace::Shipped;
+use known::Known;
+use late::{packed_length, packed_whole};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -47,18 +50,14 @@ pub struct Entry {
     /// Held for reading while something is added, for writing while its folder is changed.
     gate: RwLock<()>,
     note: Mutex<Option<Note>>,
-    files: Mutex<HashMap<(String, String), Arc<Mutex<Known>>>>,
+    files: Mutex<Files>,
     /// Counts what was added, so that packing sees whether something was.
     changes: AtomicU64,
     changed_at: Mutex<Option<Instant>>,
 }
 
-/// What is known to be on disk of a file; nothing before it was looked at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Known {
-    length: Option<u64>,
-    crc32c: Option<String>,
-}
+/// By part and name.
+type Files = HashMap<(String, String), Arc<Mutex<Known>>>;
 
 /// A file that is sent.
 pub struct Target<'a> {
@@ -296,10 +295,7 @@ impl Depot {
         let mut found = Vec::new();
         let mut parts = vec![Part::RUN];
         for name in names(&folder)? {
-            match Part::parse(&name).filter(|part| *part != Part::RUN) {
-                Some(part) => parts.push(part),
-                None => {}
-            }
+            parts.extend(Part::parse(&name).filter(|part| *part != Part::RUN));
             for table in names(&folder.join(&name)).unwrap_or_default() {
                 parts.extend(Part::parse(&format!("{name}.{table}")));
             }
@@ -407,98 +403,6 @@ impl Depot {
         }
         Ok(folder.join(target.name))
     }
-}
-
-impl Known {
-    /// The bytes of a file that survive whatever happens to this machine. What another server left
-    /// is made durable before it is believed.
-    fn durable_length(&mut self, path: &Path) -> io::Result<u64> {
-        if let Some(length) = self.length {
-            return Ok(length);
-        }
-        let length = match durable::open(path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            Err(error) => return Err(error),
-            Ok(file) => {
-                file.sync_all()?;
-                durable::sync_parent(path)?;
-                file.metadata()?.len()
-            }
-        };
-        self.length = Some(length);
-        Ok(length)
-    }
-
-    fn checksum(&mut self, path: &Path) -> io::Result<String> {
-        if let Some(known) = &self.crc32c {
-            return Ok(known.clone());
-        }
-        let sum = ship::checksum(&fs::read(path)?);
-        self.crc32c = Some(sum.clone());
-        Ok(sum)
-    }
-
-    fn append(&mut self, path: &Path, length: u64, bytes: &[u8]) -> io::Result<()> {
-        let is_new = !path.exists();
-        // Until it is durable nothing is known.
-        self.length = None;
-        let file = durable::open(path, true)?;
-        let written = file.write_all_at(bytes, length).and_then(|()| file.sync_data());
-        if let Err(error) = written {
-            // The same bytes come again; what of them is there is right either way.
-            let _ = file.set_len(length);
-            return Err(error);
-        }
-        if is_new {
-            durable::sync_parent(path)?;
-        }
-        self.length = Some(length + bytes.len() as u64);
-        Ok(())
-    }
-}
-
-/// The length of a file that was packed, if what is sent lies within it.
-fn packed_length(entry: &Entry, target: &Target<'_>, end: u64) -> Result<Option<u64>, Refusal> {
-    let Some(note) = entry.note().filter(|note| note.is_packed) else {
-        return Ok(None);
-    };
-    match note.packed_file(&part_key(target.part), target.name) {
-        Some(file) if end <= file.length => Ok(Some(file.length)),
-        Some(file) => Err(packed_already(target, file.length)),
-        None if was_packed(&note, target.part) => Err(packed_already(target, 0)),
-        None => Ok(None),
-    }
-}
-
-/// The same for a file that is sent whole.
-fn packed_whole(entry: &Entry, target: &Target<'_>, bytes: &[u8]) -> Result<Option<u64>, Refusal> {
-    let Some(note) = entry.note().filter(|note| note.is_packed) else {
-        return Ok(None);
-    };
-    let length = bytes.len() as u64;
-    let same = |file: &PackedFile| file.crc32c.as_deref() == Some(ship::checksum(bytes).as_str());
-    match note.packed_file(&part_key(target.part), target.name) {
-        Some(file) if same(file) => Ok(Some(length)),
-        // Every host of a run has a `run.json`; the packed one stays.
-        _ if *target.part == Part::RUN => Ok(Some(length)),
-        Some(file) => Err(packed_already(target, file.length)),
-        None if was_packed(&note, target.part) => Err(packed_already(target, 0)),
-        None => Ok(None),
-    }
-}
-
-fn was_packed(note: &Note, part: &Part) -> bool {
-    let part = part_key(part);
-    note.packed.iter().any(|file| file.part == part)
-}
-
-fn packed_already(target: &Target<'_>, length: u64) -> Refusal {
-    let (part, run) = (target.part, target.run);
-    let words = format!(
-        "{part} of {run} was packed when its shipper had said that all of it was shipped; what is \
-         new in it cannot be added any more"
-    );
-    Refusal::conflict(words, length)
 }
 
 /// A part as listings and notes have it.
