@@ -233,7 +233,18 @@ impl Client {
     }
 
     fn in_words(&self, error: &ureq::Error) -> String {
-        format!("cannot reach {}: {error}", self.url)
+        let error = error.to_string();
+        let hint = match &error {
+            told if told.contains("CaUsedAsEndEntity") => {
+                "; its certificate is that of an authority (CA:TRUE), a server's has CA:FALSE"
+            }
+            told if told.contains("invalid peer certificate") => {
+                "; --ca or HODO_CA names a file of certificates to believe"
+            }
+            told if told.contains("invalid HTTP version") => "; does it want https?",
+            _ => "",
+        };
+        format!("cannot reach {}: {error}{hint}", self.url)
     }
 }
 

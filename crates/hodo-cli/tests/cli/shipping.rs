@@ -10,6 +10,9 @@ fn refused(dir: &Path, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+/// Arguments, variables, the exit code, and words that are said.
+type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], i32, &'a str);
+
 #[test]
 fn what_cannot_be_sent_is_refused_with_what_to_do() {
     let dir = folder(&samples::training(100));
@@ -18,7 +21,7 @@ fn what_cannot_be_sent_is_refused_with_what_to_do() {
     let secret = secret.to_str().unwrap();
     let token = [("HODO_TOKEN", "abc")];
     let to = ["--to", "http://127.0.0.1:9"];
-    let cases: [(&[&str], &[(&str, &str)], i32, &str); 8] = [
+    let cases: [Case<'_>; 8] = [
         (&[], &token, 2, "name one with --to"),
         (&to, &[], 2, "no token: set HODO_TOKEN"),
         (&to, &[("HODO_TOKEN_FILE", "/nowhere/token")], 1, "cannot read /nowhere/token"),

@@ -3,8 +3,8 @@
 use crate::recorder::{self, Orders};
 use crate::server::Collector;
 use crate::{Place, all_made, finished, ship, shipping, told, wait_for_done};
-use hodo_trace::{ReadOptions, Run};
-use std::time::Instant;
+use hodo_trace::{ReadOptions, Run, packed};
+use std::time::{Duration, Instant};
 
 /// Nanoseconds for a scope, in turns with and without a shipper beside the program.
 #[test]
@@ -60,6 +60,16 @@ fn what_a_collector_takes_for_a_large_run() {
         bytes as f64 / scopes as f64,
         scopes as f64 / cpu.max(0.01) / 1e6
     );
+    // What it does with a run that has ended comes on top, when nobody waits for it.
+    let side = collector.run("large").join(packed::HIDDEN).join(packed::SIDE_FILE);
+    let until = Instant::now() + crate::PATIENCE;
+    while !side.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    match side.exists() {
+        true => println!("and {:.2} s to pack it", (collector.cpu() - before).as_secs_f64() - cpu),
+        false => println!("and it was not packed within {} s", crate::PATIENCE.as_secs()),
+    }
 }
 
 fn median(mut numbers: Vec<f64>) -> f64 {

@@ -312,3 +312,54 @@ fn hodo_run_ships_what_it_records_and_says_so() {
     let second = newest.into_iter().find(|path| path.to_string_lossy().contains("second")).unwrap();
     wait_for_done(&second);
 }
+
+#[test]
+fn packed_and_imported_runs_are_pushed_as_they_are() {
+    let place = Place::new("recorded");
+    let collector = Collector::start(place.path());
+    let orders = place.orders(0, 10_000, 0.5);
+    let made = all_made(vec![(orders.clone(), recorder::start(&place.run, &orders, &[]))]);
+    let dir = place.run.parent().unwrap();
+    let hodo = |args: &[&str]| {
+        let output = Command::new(PROGRAM).arg("--dir").arg(dir).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let packed = dir.join("packed");
+    hodo(&["pack", "recorded", "--out", packed.to_str().unwrap()]);
+    let chrome = place.path().join("run.json");
+    hodo(&["export", "recorded", "--to", "chrome", "-o", chrome.to_str().unwrap()]);
+    let imported = hodo(&["import", chrome.to_str().unwrap()]);
+    let imported = dir.join(imported.trim().rsplit('/').next().unwrap());
+    for run in [&packed, &imported] {
+        let push = ship("push", run, &collector.url(), &collector.token).spawn().unwrap();
+        finished(push);
+        let there = collector.run(run.file_name().unwrap().to_str().unwrap());
+        let [here, there] =
+            [run, &there].map(|folder| Run::open(folder, &ReadOptions::default()).unwrap());
+        assert_eq!(here.processes[0].spans.len() as u64, made[0].scopes);
+        let [ours, theirs] = [&here, &there].map(hodo_trace::packed::Fingerprint::of);
+        assert_eq!(ours.difference(&theirs), None, "{}", run.display());
+    }
+}
+
+#[test]
+fn a_collector_by_tls_is_believed_by_the_certificate_that_is_named() {
+    let place = Place::new("by-tls");
+    let (collector, cert) = Collector::start_by_tls(place.path());
+    let orders = place.orders(0, 10_000, 0.5);
+    let made = all_made(vec![(orders.clone(), recorder::start(&place.run, &orders, &[]))]);
+    let push = |more: &[&str]| {
+        let mut command = ship("push", &place.run, &collector.url(), &collector.token);
+        command.args(["--give-up-after", "300ms"]).args(more).env_remove("HODO_CA");
+        command.output().unwrap()
+    };
+    let stranger = push(&[]);
+    assert_eq!(stranger.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&stranger.stderr);
+    assert!(said.contains("--ca"), "{said}");
+    assert!(!collector.run("by-tls").exists(), "nothing is sent to a stranger");
+    let known = push(&["--ca", cert.to_str().unwrap()]);
+    assert!(known.status.success(), "{}", String::from_utf8_lossy(&known.stderr));
+    assert_every_scope_once(&collector, "by-tls", &made);
+}

@@ -16,31 +16,44 @@ pub struct Collector {
     dir: PathBuf,
     pub address: SocketAddr,
     pub token: String,
+    /// Certificate and key, where it speaks TLS.
+    tls: Option<(PathBuf, PathBuf)>,
     child: Option<Child>,
 }
 
 impl Collector {
     /// One in a folder of its own in `parent`, running.
     pub fn start(parent: &Path) -> Collector {
+        Collector::start_with(parent, None)
+    }
+
+    /// The same by TLS, with a certificate of its own for localhost, which is at the path.
+    pub fn start_by_tls(parent: &Path) -> (Collector, PathBuf) {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let (cert, key) = (parent.join("cert.pem"), parent.join("key.pem"));
+        std::fs::write(&cert, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        (Collector::start_with(parent, Some((cert.clone(), key))), cert)
+    }
+
+    fn start_with(parent: &Path, tls: Option<(PathBuf, PathBuf)>) -> Collector {
         // A port that was free a moment ago, since it must be the same after a kill.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let (dir, token) = (parent.join("store"), String::new());
-        let mut collector = Collector { dir, address, token, child: None };
+        let mut collector = Collector { dir, address, token, tls, child: None };
         collector.start_again();
         collector
     }
 
     /// Starts it where it is down.
     pub fn start_again(&mut self) {
-        let mut child = Command::new(PROGRAM)
-            .arg("serve")
-            .arg("--dir")
-            .arg(&self.dir)
-            .args(["--bind", &self.address.to_string()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.arg("serve").arg("--dir").arg(&self.dir);
+        command.args(["--bind", &self.address.to_string()]);
+        if let Some((cert, key)) = &self.tls {
+            command.arg("--tls-cert").arg(cert).arg("--tls-key").arg(key);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (send, lines) = std::sync::mpsc::channel();
         let outputs: [Box<dyn Read + Send>; 2] =
             [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
@@ -75,7 +88,10 @@ impl Collector {
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        match &self.tls {
+            Some(_) => format!("https://localhost:{}", self.address.port()),
+            None => format!("http://{}", self.address),
+        }
     }
 
     /// The folder of a run there.

@@ -77,6 +77,26 @@ pub fn has_bytes(file: &File, mut offset: u64, bytes: &[u8]) -> io::Result<bool>
     Ok(true)
 }
 
+/// Writes `bytes` at `at`, the end of the file, and leaves blocks of zeros as holes: the memory that a
+/// program left behind is mostly empty. From the front to the back, so that whatever a kill leaves is
+/// the beginning of what was to be written.
+pub fn write_with_holes(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    const BLOCK: usize = 4096;
+    let (mut written, mut from) = (0, 0);
+    while from < bytes.len() {
+        // As the disk has its blocks, whatever the bytes begin with.
+        let to = bytes.len().min(from + BLOCK - ((at + from as u64) % BLOCK as u64) as usize);
+        if bytes[from..to].iter().all(|byte| *byte == 0) {
+            file.write_all_at(&bytes[written..from], at + written as u64)?;
+            written = to;
+        }
+        from = to;
+    }
+    file.write_all_at(&bytes[written..], at + written as u64)?;
+    let end = at + bytes.len() as u64;
+    if file.metadata()?.len() < end { file.set_len(end) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +142,25 @@ mod tests {
         bytes[199_999] ^= 1;
         assert!(!has_bytes(&file, 7, &bytes[7..])?);
         Ok(())
+    }
+
+    #[test]
+    fn zeros_take_no_room_and_are_there_all_the_same() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = Folder::new();
+        let file = open(&folder.path().join("arena"), true).unwrap();
+        let mut bytes = vec![0; 3 << 20];
+        bytes[5] = 1;
+        bytes[1_000_000] = 2;
+        let mut at = 0;
+        for cut in [0, 100, 4096, 70_000, 1_000_001, bytes.len()] {
+            write_with_holes(&file, &bytes[at..cut], at as u64).unwrap();
+            assert_eq!(file.metadata().unwrap().len(), cut as u64);
+            at = cut;
+        }
+        let mut read = vec![9; bytes.len()];
+        file.read_exact_at(&mut read, 0).unwrap();
+        assert!(read == bytes);
+        assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20);
     }
 }

@@ -4,7 +4,6 @@ use crate::collect::durable;
 use hodo_format::ship;
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// What is known to be on disk of a file; nothing before it was looked at.
@@ -48,7 +47,8 @@ impl Known {
         // Until it is durable nothing is known.
         self.length = None;
         let file = durable::open(path, true)?;
-        let written = file.write_all_at(bytes, length).and_then(|()| file.sync_data());
+        let written = durable::write_with_holes(&file, bytes, length);
+        let written = written.and_then(|()| file.sync_data());
         if let Err(error) = written {
             // The same bytes come again; what of them is there is right either way.
             let _ = file.set_len(length);
