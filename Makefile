@@ -27,7 +27,7 @@ demo: ## Build the light profile and run the embedded training loop, then its re
 
 .PHONY: build
 build: ## Build the `hodo` command for daily use
-	@cargo build --locked --release -p hodo-cli
+	@cargo build --locked --release -p hodo-cli --features object-store
 
 .PHONY: test
 test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready ## Everything that must hold: unit, documentation and whole-program tests
@@ -147,6 +147,13 @@ fmt: ## Format the sources
 .PHONY: kill
 kill: ## 1,000 kills at random moments, nothing acknowledged may be missing (HODO_KILLS=n)
 	@HODO_KILLS=$${HODO_KILLS:-1000} cargo test --locked --release -p hodo-tests --test faults -- --nocapture --test-threads=1 kill::
+
+.PHONY: collector collector-long
+collector: ## Programs, shippers and a collector for 2 minutes, the collector killed 3 times; and what it costs
+	@HODO_COLLECTOR_SECONDS=$${SHIP_SECONDS:-120} HODO_COLLECTOR_KILLS=$${KILLS:-3} HODO_COLLECTOR_OUTAGE=$${OUTAGE:-30} \
+	cargo test --locked --release -p hodo-cli --test collector -- --nocapture --test-threads=1 --include-ignored
+collector-long: ## The same for 10 minutes, 20 kills, and 10 minutes without a collector
+	@$(MAKE) collector SHIP_SECONDS=600 KILLS=20 OUTAGE=600
 
 .PHONY: faults
 faults: ## The fault suites in their heavy form

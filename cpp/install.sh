@@ -6,7 +6,7 @@ prefix=$(realpath --canonicalize-missing "$1")
 target=${CARGO_TARGET_DIR:-$PWD/target}
 command -v cmake >/dev/null || { echo "make install needs cmake" >&2; exit 1; }
 
-cargo build --quiet --locked --release -p hodo-runtime -p hodo-cli
+cargo build --quiet --locked --release -p hodo-runtime -p hodo-cli --features hodo-cli/object-store
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/hodo-install.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/runtime"

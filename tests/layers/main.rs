@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hodo-convert", &["hodo-format", "hodo-trace"]),
     ("hodo-sql", &["hodo-convert", "hodo-format", "hodo-trace"]),
     ("hodo-server", &["hodo-convert", "hodo-format", "hodo-sql", "hodo-trace"]),
+    ("hodo-ship", &["hodo-format", "hodo-record", "hodo-trace"]),
     (
         "hodo-cli",
         &[
@@ -28,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "hodo-gpu",
             "hodo-machine",
             "hodo-server",
+            "hodo-ship",
             "hodo-sql",
             "hodo-trace",
         ],

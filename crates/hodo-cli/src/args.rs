@@ -1,5 +1,7 @@
 //! The command line as data: verbs, flags, and the examples their help shows.
 
+use crate::serve::args::{SERVE_EXAMPLES, ServeArgs};
+use crate::ship::args::{PUSH_EXAMPLES, PushArgs, SHIP_EXAMPLES, ShipArgs};
 use crate::sql::args::{SQL_EXAMPLES, SqlArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -213,9 +215,18 @@ pub enum Verb {
     /// Fold a run that has ended into compact Parquet tables; every verb reads it as before, and so do pandas, polars, DuckDB and Spark.
     #[command(after_help = PACK_EXAMPLES)]
     Pack(PackArgs),
+    /// Send a run to a collector while it is recorded: HODO_SERVER does it by itself. Resumes where it was; an outage is waited for.
+    #[command(after_help = SHIP_EXAMPLES)]
+    Ship(ShipArgs),
+    /// Send runs that have ended to a collector, or what an outage left of them; what is there already is not sent again.
+    #[command(after_help = PUSH_EXAMPLES)]
+    Push(PushArgs),
     /// Make a run of what another tool recorded; every other verb then reads it.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
+    /// Take the runs of many machines, and show them: the collector that `hodo ship` and `hodo push` send to. Its folder is --dir, .hodo-server if left out.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Check that a run is whole: every record produced is stored or counted as lost.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),

@@ -33,12 +33,32 @@ fn section(verb: &Command) -> String {
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
     let mut out =
         format!("\n## `hodo {}`\n\n{}.\n\n", verb.get_name(), about.trim_end_matches('.'));
-    for arg in verb.get_arguments().filter(|a| !a.is_global_set() && a.get_id() != "help") {
+    for arg in verb
+        .get_arguments()
+        .filter(|a| !a.is_global_set() && !a.is_hide_set() && a.get_id() != "help")
+    {
         out += &flag(arg);
     }
+    out += &inner(verb, &format!("hodo {}", verb.get_name()));
     let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
     let lines: Vec<String> = examples.lines().skip(1).map(example).collect();
     out + "\n```sh\n" + &lines.join("\n") + "\n```\n"
+}
+
+/// The verbs inside a verb, with what they take.
+fn inner(verb: &Command, name: &str) -> String {
+    let mut out = String::new();
+    for verb in verb.get_subcommands().filter(|v| v.get_name() != "help") {
+        let name = format!("{name} {}", verb.get_name());
+        let own = |a: &&Arg| !a.is_global_set() && a.get_id() != "help";
+        if !verb.has_subcommands() {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            out += &format!("- `{name}`: {}.\n", about.trim_end_matches('.'));
+            verb.get_arguments().filter(own).for_each(|arg| out += &format!("  {}", flag(arg)));
+        }
+        out += &inner(verb, &name);
+    }
+    out
 }
 
 /// An example with the words that explain it as a comment.

@@ -2,11 +2,12 @@
 
 use crate::args::{LsArgs, When};
 use crate::output::{self, Outcome};
+use crate::ship;
 use crate::state::{self, NOT_CALIBRATED};
 use crate::term::style::{self, DIM, HOT, STRONG};
 use crate::term::table::{Cell, Column, Table};
 use crate::term::{number, text};
-use hodo_trace::{Run, RunSummary};
+use hodo_trace::{ProcessState, Run, RunSummary};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -85,7 +86,12 @@ fn state(run: &RunSummary) -> Cell {
         (0, 1..) => state::of_readings(run.sampling),
         _ => state::words(run.state, run.open),
     };
+    let since = run.heard_ns.filter(|_| run.state == Some(ProcessState::Silent));
+    let since = since.map(|ns| format!(" since {}", number::when(ns as i64))).unwrap_or_default();
+    let words = words + &since;
     let cell = Cell::new(style, words);
+    let behind = hodo_ship::statuses(&run.folder).iter().any(|s| ship::words::trouble(s).is_some());
+    let cell = if behind { cell.and(HOT, ", not all shipped") } else { cell };
     if run.uncalibrated == 0 { cell } else { cell.and(HOT, format!(", {NOT_CALIBRATED}")) }
 }
 
@@ -98,7 +104,8 @@ fn document(dir: &Path, runs: &[RunSummary]) -> Value {
                 "bytes": r.bytes, "processes": r.processes, "machines": r.machines,
                 "sampling": r.sampling, "state": r.state, "open": r.open,
                 "start_ns": r.start_ns, "wall_ns": r.wall_ns, "spans": r.spans,
-                "lost_records": r.lost, "uncalibrated_processes": r.uncalibrated,
+                "heard_ns": r.heard_ns, "lost_records": r.lost, "uncalibrated_processes": r.uncalibrated,
+                "shipping": hodo_ship::statuses(&r.folder),
             })
         })
         .collect();

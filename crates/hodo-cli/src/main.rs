@@ -18,7 +18,9 @@ mod pack;
 mod report;
 mod run;
 mod runs;
+mod serve;
 mod share;
+mod ship;
 mod sql;
 mod state;
 mod term;
@@ -27,16 +29,22 @@ mod verify;
 mod view;
 
 use args::{Cli, Verb};
-use clap::{CommandFactory, Parser};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
 use output::Outcome;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    ExitCode::from(output::exit_code(run(&cli)))
+    let matches = Cli::command().get_matches();
+    // The collector's folder is another than the one runs are recorded into.
+    let store = matches.value_source("dir") == Some(ValueSource::CommandLine);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let store = if store { cli.dir.clone() } else { serve::DIR.into() };
+    ExitCode::from(output::exit_code(run(&cli, &store)))
 }
 
-fn run(cli: &Cli) -> Outcome {
+fn run(cli: &Cli, store: &Path) -> Outcome {
     match &cli.verb {
         Verb::Run(args) => run::run(args, &cli.dir),
         Verb::Report(args) => report::run(args, &cli.dir, cli.color),
@@ -51,7 +59,10 @@ fn run(cli: &Cli) -> Outcome {
         Verb::Export(args) => export::run(args, &cli.dir),
         Verb::Share(args) => share::run(args, &cli.dir),
         Verb::Pack(args) => pack::run(args, &cli.dir),
+        Verb::Ship(args) => ship::run(args, &cli.dir),
+        Verb::Push(args) => ship::push(args, &cli.dir),
         Verb::Import(args) => import::run(args, &cli.dir),
+        Verb::Serve(args) => serve::run(args, store),
         Verb::Verify(args) => verify::run(args, &cli.dir, cli.color),
         Verb::Doctor(args) => doctor::run(args, &cli.dir, cli.color),
         Verb::Demo(args) => demonstrate::run(args, &cli.dir, cli.color),

@@ -15,9 +15,10 @@ pub fn words(state: Option<ProcessState>, open: u64) -> (Style, String) {
         ProcessState::Live => WARM,
         ProcessState::Finished => GOOD,
         ProcessState::Ended => PLAIN,
-        ProcessState::Unknown => HOT,
+        ProcessState::Silent | ProcessState::Unknown => HOT,
     };
     match (state, open) {
+        (ProcessState::Silent, _) => (style, "not heard from".to_owned()),
         (ProcessState::Unknown, _) => (style, "state unknown".to_owned()),
         (ProcessState::Ended, open) if open > 0 => {
             (WARM, format!("{}, {} open", state.word(), text::plural(open, "scope")))

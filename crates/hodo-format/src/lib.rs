@@ -7,4 +7,5 @@ pub mod arena;
 pub mod gpu;
 pub mod machine;
 pub mod record;
+pub mod ship;
 pub mod spool;

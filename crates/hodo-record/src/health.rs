@@ -260,6 +260,7 @@ fn degraded(process: &Process) -> String {
     if process.arena.has_file() && !process.arena.is_on_disk() {
         reasons.push("the arena's file was deleted: a kill loses what is not yet written".into());
     }
+    reasons.extend(crate::shipper::trouble());
     reasons.join("; ")
 }
 

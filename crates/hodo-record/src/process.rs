@@ -168,6 +168,7 @@ pub fn start(config: Config) -> Started {
         process.share();
     }
     companion::tell(|companion| (companion.started)(companion::recording(process)));
+    crate::shipper::start(process);
     match process.shortcomings.first() {
         None => Started::On,
         Some(first) => {

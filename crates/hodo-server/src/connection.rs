@@ -8,11 +8,11 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
-/// Connections at a time; more are closed at once.
-const MOST_CONNECTIONS: usize = 256;
 /// Within this a request's head has to be there; a connection without one ends.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// What a request's head may be long.
@@ -20,17 +20,28 @@ const MOST_HEAD_BYTES: usize = 64 << 10;
 /// Answers that are being written when the server is told to stop get this long.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// How connections are taken.
+pub struct Terms {
+    /// So many at a time; more are closed at once.
+    pub most: usize,
+    /// All that is said goes through TLS.
+    pub tls: Option<TlsAcceptor>,
+}
+
 /// Serves until `stop` is done.
 pub async fn serve(
     listener: TcpListener,
+    Terms { most, tls }: Terms,
     router: Router,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let room = Arc::new(Semaphore::new(most));
     let (stopping, stopped) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     loop {
         let stream = tokio::select! {
+            // Whoever is answered can be sure that the server hears when it is told to stop.
+            biased;
             () = &mut stop => break,
             accepted = listener.accept() => accepted,
         };
@@ -43,9 +54,19 @@ pub async fn serve(
             }
         };
         if let Ok(place) = room.clone().try_acquire_owned() {
-            let (router, stopped) = (router.clone(), stopped.clone());
+            let (tls, router, stopped) = (tls.clone(), router.clone(), stopped.clone());
+            // Small answers should not wait for more to be said.
+            let _ = stream.set_nodelay(true);
             tokio::spawn(async move {
-                converse(stream, router, stopped).await;
+                match tls {
+                    None => converse(stream, router, stopped).await,
+                    Some(tls) => {
+                        let greeted = tokio::time::timeout(HEAD_TIME, tls.accept(stream)).await;
+                        if let Ok(Ok(stream)) = greeted {
+                            converse(stream, router, stopped).await;
+                        }
+                    }
+                }
                 drop(place);
             });
         }
@@ -58,9 +79,11 @@ pub async fn serve(
     Ok(())
 }
 
-async fn converse(stream: TcpStream, router: Router, mut stopped: watch::Receiver<bool>) {
-    // Small answers should not wait for more to be said.
-    let _ = stream.set_nodelay(true);
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) {
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

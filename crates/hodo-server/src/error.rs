@@ -19,6 +19,11 @@ impl ApiError {
         ApiError { status, words: words.into() }
     }
 
+    /// Its status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// What is wrong.
     pub fn words(&self) -> &str {
         &self.words

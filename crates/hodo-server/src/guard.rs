@@ -3,12 +3,13 @@
 //! Every request passes here before it is routed, whatever its method: another site's page may send
 //! requests to loopback, and a name of its own may be made to lead there.
 
-use crate::state::Shared;
+use crate::state::Door;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -28,12 +29,16 @@ const HEADERS: [(&str, &str); 7] = [
 ];
 
 /// Lets a request through, or says why not.
-pub async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let mut response = match check(&shared, &request) {
+pub async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    sealed(match check(&door, &request) {
         Ok(Pass::Enter(cookie)) => enter(&cookie),
         Ok(Pass::On) => next.run(request).await,
-        Err((status, words)) => refuse(status, words, &request),
-    };
+        Err((status, words)) => refuse(status, words, request.uri().path()),
+    })
+}
+
+/// With the headers that every answer has.
+pub(crate) fn sealed(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
@@ -48,9 +53,9 @@ enum Pass {
     On,
 }
 
-type Refused = (StatusCode, &'static str);
+pub(crate) type Refused = (StatusCode, &'static str);
 
-fn check(shared: &Shared, request: &Request) -> Result<Pass, Refused> {
+fn check(door: &Door, request: &Request) -> Result<Pass, Refused> {
     let headers = request.headers();
     let host = host(request).ok_or((StatusCode::BAD_REQUEST, "the request names no host"))?;
     if !is_loopback(host) {
@@ -60,14 +65,14 @@ fn check(shared: &Shared, request: &Request) -> Result<Pass, Refused> {
         ));
     }
     let follows_link = request.method() == Method::GET && request.uri().path() == "/";
-    let in_address = token_in(request.uri().query()).filter(|given| shared.token.is(given));
+    let in_address = token_in(request.uri().query()).filter(|given| door.token.is(given));
     let enters = follows_link && in_address.is_some();
-    if !is_same_origin(headers, host) || !(enters || is_same_site(headers)) {
+    if !is_same_origin(headers, "http", host) || !(enters || is_same_site(headers)) {
         return Err((StatusCode::FORBIDDEN, "requests from other pages are refused"));
     }
     match () {
-        () if enters => Ok(Pass::Enter(shared.cookie())),
-        () if has_token(shared, headers) => Ok(Pass::On),
+        () if enters => Ok(Pass::Enter(door.cookie())),
+        () if has_token(door, headers) => Ok(Pass::On),
         () => Err((
             StatusCode::UNAUTHORIZED,
             "no token; open the URL that `hodo view` printed, which has it",
@@ -76,7 +81,7 @@ fn check(shared: &Shared, request: &Request) -> Result<Pass, Refused> {
 }
 
 /// What the request says it is for; exactly one host.
-fn host(request: &Request) -> Option<&str> {
+pub(crate) fn host(request: &Request) -> Option<&str> {
     let mut all = request.headers().get_all(HOST).iter();
     let (first, second) = (all.next(), all.next());
     match (first, second, request.uri().authority()) {
@@ -89,45 +94,57 @@ fn host(request: &Request) -> Option<&str> {
 }
 
 /// Any port: `ssh -L` may give it another one here.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.parse::<u16>().is_ok() => name,
-        _ => host,
-    };
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let name = without_port(host);
     ["127.0.0.1", "localhost", "[::1]"].iter().any(|ours| name.eq_ignore_ascii_case(ours))
 }
 
-fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
+/// The name in what a `Host` header says.
+pub(crate) fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => host,
+    }
+}
+
+pub(crate) fn is_same_origin(headers: &HeaderMap, scheme: &str, host: &str) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| {
-        let from = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+        let from = origin.to_str().ok().and_then(|origin| origin.strip_prefix(scheme));
+        let from = from.and_then(|from| from.strip_prefix("://"));
         from.is_some_and(|from| from.eq_ignore_ascii_case(host))
     })
 }
 
 /// Browsers say where a request comes from; a typed address comes from nowhere.
-fn is_same_site(headers: &HeaderMap) -> bool {
+pub(crate) fn is_same_site(headers: &HeaderMap) -> bool {
     headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin" || site == "none")
 }
 
-fn has_token(shared: &Shared, headers: &HeaderMap) -> bool {
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let ours = |pair: &str| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == shared.cookie_name()).then(|| value.to_owned())
-    };
-    let cookie = cookies.flat_map(|all| all.split(';')).find_map(ours);
-    bearer.is_some_and(|given| shared.token.is(given))
-        || cookie.is_some_and(|given| shared.token.is(&given))
+fn has_token(door: &Door, headers: &HeaderMap) -> bool {
+    bearer(headers).is_some_and(|given| door.token.is(given))
+        || cookie(headers, &door.cookie_name()).is_some_and(|given| door.token.is(given))
 }
 
-fn token_in(query: Option<&str>) -> Option<&str> {
+/// The token that a program sends.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
+/// The token that a browser sends.
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|all| all.split(';')).find_map(|pair| {
+        let (given, value) = pair.trim().split_once('=')?;
+        (given == name).then_some(value)
+    })
+}
+
+pub(crate) fn token_in(query: Option<&str>) -> Option<&str> {
     query?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
 /// On to the page, with the token as a cookie instead of in the address.
-fn enter(cookie: &str) -> Response {
+pub(crate) fn enter(cookie: &str) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, "./")]).into_response();
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
@@ -136,8 +153,8 @@ fn enter(cookie: &str) -> Response {
 }
 
 /// People get a sentence, programs JSON.
-fn refuse(status: StatusCode, words: &str, request: &Request) -> Response {
-    match request.uri().path().starts_with("/api/") {
+pub(crate) fn refuse(status: StatusCode, words: &str, path: &str) -> Response {
+    match path.starts_with("/api/") {
         true => crate::error::ApiError::new(status, words).into_response(),
         false => (status, format!("hodo: {words}\n")).into_response(),
     }

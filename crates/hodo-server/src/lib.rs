@@ -5,6 +5,7 @@
 
 mod api;
 mod body;
+mod collect;
 mod connection;
 mod error;
 mod guard;
@@ -15,11 +16,15 @@ mod store;
 mod token;
 mod watch;
 
+pub use collect::{
+    Collector, CollectorError, CollectorOptions, TokenInfo, TokenKind, TokenLimits, Tokens,
+};
 pub use share::share;
 
 use axum::Router;
+use connection::Terms;
 use page::Files;
-use state::{Shared, State};
+use state::{Door, Shared, State};
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,9 +35,13 @@ use token::Token;
 use tokio::net::TcpListener;
 use tower_http::compression::CompressionLayer;
 
+/// Connections at a time.
+const MOST_CONNECTIONS: usize = 256;
+
 /// A server that listens and does not answer yet.
 pub struct Server {
     listener: std::net::TcpListener,
+    door: Arc<Door>,
     shared: Shared,
 }
 
@@ -41,24 +50,21 @@ impl Server {
     pub fn bind(dir: &Path, port: u16) -> io::Result<Server> {
         let listener = std::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
         listener.set_nonblocking(true)?;
-        let state = State {
-            token: Token::new()?,
-            port: listener.local_addr()?.port(),
-            files: Files::from_environment(),
-            store: Arc::new(Store::new(dir)),
-        };
-        Ok(Server { listener, shared: Shared(Arc::new(state)) })
+        let port = listener.local_addr()?.port();
+        let door = Arc::new(Door { token: Token::new()?, port });
+        let (files, store) = (Files::from_environment(), Arc::new(Store::new(dir)));
+        Ok(Server { listener, door, shared: Shared(Arc::new(State { files, store })) })
     }
 
     /// The port.
     pub fn port(&self) -> u16 {
-        self.shared.port
+        self.door.port
     }
 
     /// The address to open, with the token; of one run where an id is given.
     pub fn url(&self, run: Option<&str>) -> String {
         let view = run.map(|id| format!("#/run/{id}/overview")).unwrap_or_default();
-        format!("http://127.0.0.1:{}/?token={}{view}", self.port(), self.shared.token.text())
+        format!("http://127.0.0.1:{}/?token={}{view}", self.port(), self.door.token.text())
     }
 
     /// Answers until `stop` is done.
@@ -74,7 +80,9 @@ impl Server {
             .spawn(move || watch::watch(&store))?;
         let answered = runtime.block_on(async move {
             let listener = TcpListener::from_std(self.listener)?;
-            connection::serve(listener, router(self.shared), stop).await
+            let router = router(self.shared, self.door);
+            let terms = Terms { most: MOST_CONNECTIONS, tls: None };
+            connection::serve(listener, terms, router, stop).await
         });
         // What is still being computed is for nobody.
         runtime.shutdown_background();
@@ -83,28 +91,32 @@ impl Server {
 
     /// Answers until Ctrl-C, or until it is told to end.
     pub fn run_until_interrupted(self) -> io::Result<()> {
-        self.run(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let mut ended = signal(SignalKind::terminate()).ok();
-            let end = async {
-                match &mut ended {
-                    Some(ended) => drop(ended.recv().await),
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                () = end => {}
-            }
-        })
+        self.run(interrupted())
+    }
+}
+
+/// Done on Ctrl-C, or when the program is told to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut ended = signal(SignalKind::terminate()).ok();
+    let end = async {
+        match &mut ended {
+            Some(ended) => drop(ended.recv().await),
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = end => {}
     }
 }
 
 /// The routes behind the guard.
-fn router(shared: Shared) -> Router {
-    let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
-    api::router(shared)
-        .layer(CompressionLayer::new())
-        .layer(axum::middleware::from_fn(body::whole))
-        .layer(guard)
+fn router(shared: Shared, door: Arc<Door>) -> Router {
+    reading(shared).layer(axum::middleware::from_fn_with_state(door, guard::guard))
+}
+
+/// The page and its API, for whoever got past a guard.
+fn reading(shared: Shared) -> Router {
+    api::router(shared).layer(CompressionLayer::new()).layer(axum::middleware::from_fn(body::whole))
 }

@@ -8,10 +8,6 @@ use std::sync::Arc;
 
 /// What all requests share.
 pub struct State {
-    /// The secret of this start.
-    pub token: Token,
-    /// The port that is listened on.
-    pub port: u16,
     /// The page.
     pub files: Files,
     /// The runs.
@@ -30,7 +26,15 @@ impl Deref for Shared {
     }
 }
 
-impl State {
+/// Who may look, where that is whoever started the server.
+pub struct Door {
+    /// The secret of this start.
+    pub token: Token,
+    /// The port that is listened on.
+    pub port: u16,
+}
+
+impl Door {
     /// Servers on several ports are one site to a browser, so each has a cookie of its own.
     pub fn cookie_name(&self) -> String {
         format!("hodo_{}", self.port)

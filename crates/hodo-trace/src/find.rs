@@ -2,7 +2,7 @@ use crate::machine::{ends, is_sampled, machine_folders};
 use crate::model::{Extent, most_telling};
 use crate::packed::{self, Side};
 use crate::read::{self, Brief, is_run};
-use crate::{ProcessState, Run, RunInfo, TraceError};
+use crate::{ProcessState, Run, RunInfo, Shipped, TraceError};
 use std::path::{Path, PathBuf};
 
 /// A run in a list: what is known without reading its records. `hodo verify` reads them all.
@@ -36,6 +36,8 @@ pub struct RunSummary {
     pub gpu_work: u64,
     /// Records that the recorder counted as lost.
     pub lost: Option<u64>,
+    /// Of a run that was shipped here: nanoseconds since 1970 when one of its hosts was heard last.
+    pub heard_ns: Option<u64>,
     /// Processes whose times are not known; see [`Run::uncalibrated`].
     pub uncalibrated: usize,
 }
@@ -162,6 +164,7 @@ fn summary(folder: &Path) -> RunSummary {
         gpu_work: processes.iter().map(|folder| read::gpu_work(folder)).sum::<u64>()
             + packed.iter().map(|process| process.gpu_work()).sum::<u64>(),
         lost: briefs.iter().map(|b| b.lost).sum(),
+        heard_ns: Shipped::read(folder).map(|shipped| shipped.heard_ns()),
         uncalibrated: briefs.iter().filter(|b| !b.is_timed).count(),
     }
 }

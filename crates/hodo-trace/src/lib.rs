@@ -34,6 +34,7 @@ mod names;
 pub mod packed;
 mod read;
 mod select;
+mod shipped;
 mod spans;
 mod table;
 pub mod timeline;
@@ -62,13 +63,15 @@ pub use last::{Last, parse_duration_ns};
 pub use machine::{
     Absent, EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, Machine, MachineGpu,
     MachineSeries, MachineState, Measures, NodeEnergy, SamplerCost, SeriesMissing, SeriesStats,
-    Throttle, TimeRanges, money,
+    Throttle, TimeRanges, is_sampled, money,
 };
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
     Thread,
 };
 pub use names::Names;
+pub use read::{Recorder, arena_path, process_info, recorder};
+pub use shipped::{Shipped, ShippedHost};
 pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, columns, sample_columns, tree_columns};
 pub use tree::{

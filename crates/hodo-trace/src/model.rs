@@ -115,6 +115,8 @@ pub enum ProcessState {
     /// It ended without doing so, which loses nothing: an exit, a kill, a crash. Which of them,
     /// nothing tells.
     Ended,
+    /// It ran when its host told the collector so last, and nothing was heard since.
+    Silent,
     /// The files do not say.
     Unknown,
 }
@@ -126,6 +128,7 @@ impl ProcessState {
             ProcessState::Live => "live",
             ProcessState::Finished => "finished",
             ProcessState::Ended => "ended",
+            ProcessState::Silent => "silent",
             ProcessState::Unknown => "unknown",
         }
     }
@@ -242,8 +245,8 @@ impl Run {
         Extent::new(processes.chain(sampled), self.info.start_ns)
     }
 
-    /// The state that says most about the run: of a process that is live, else of one that ended
-    /// without shutting down or is unknown; none when there is no process.
+    /// The state that says most about the run: of a process that is live, else of one that was not
+    /// heard from, ended without shutting down or is unknown; none when there is no process.
     pub fn state(&self) -> Option<ProcessState> {
         most_telling(self.processes.iter().map(|p| p.state))
     }
@@ -288,8 +291,10 @@ impl Extent {
 
 /// See [`Run::state`].
 pub(crate) fn most_telling(states: impl Iterator<Item = ProcessState>) -> Option<ProcessState> {
-    use ProcessState::{Ended, Finished, Live, Unknown};
-    states.max_by_key(|state| [Finished, Unknown, Ended, Live].iter().position(|s| s == state))
+    use ProcessState::{Ended, Finished, Live, Silent, Unknown};
+    states.max_by_key(|state| {
+        [Finished, Unknown, Ended, Silent, Live].iter().position(|s| s == state)
+    })
 }
 
 impl Process {

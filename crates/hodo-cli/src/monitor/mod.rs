@@ -9,6 +9,7 @@ mod told;
 
 use crate::args::MonitorArgs;
 use crate::output::{Failure, Outcome};
+use crate::ship::beside::{Beside, WAIT};
 use crate::term::number;
 use background::Background;
 use hodo_machine::gpu::Visible;
@@ -150,6 +151,10 @@ fn watch(
     if let Some(background) = background {
         background.tell_ready();
     }
+    let shipper = Beside::start(&target.run);
+    if let Some(Err(why)) = &shipper {
+        voice.warn(why);
+    }
     let end = plan.lasts.map(|lasts| Instant::now() + lasts);
     loop {
         teller.look(&sampling.status());
@@ -166,5 +171,8 @@ fn watch(
     }
     sampling.stop();
     teller.end(&sampling.status());
+    if let Some(Ok(shipper)) = shipper {
+        voice.say(&shipper.finish(WAIT));
+    }
     Ok(0)
 }

@@ -1,6 +1,7 @@
 //! What was lost, damaged or odd, and what recording cost. Always says something.
 
 use super::{View, heading};
+use crate::ship;
 use crate::term::style::{self, DIM, GOOD, HOT, WARM};
 use crate::term::{number, text};
 use crate::verify;
@@ -17,6 +18,7 @@ pub fn text(view: &View<'_>) -> String {
     notes.extend(damage(view.run));
     notes.extend(gpu(view));
     notes.extend(readings(view.run));
+    notes.extend(shipping(view.run));
     notes.extend(oddities(processes));
     notes.extend(overhead(view));
     heading("Recording", "") + &notes.iter().map(|n| lines(n, view.width)).collect::<String>()
@@ -64,6 +66,16 @@ fn damage(run: &Run) -> Vec<Note> {
         notes.push((DIM, " ", format!("and {} more places", places.len() - PLACES)));
     }
     notes
+}
+
+/// What a collector should have and does not.
+fn shipping(run: &Run) -> Vec<Note> {
+    let statuses = hodo_ship::statuses(&run.folder);
+    let told = statuses.iter().filter_map(|status| {
+        let words = ship::words::trouble(status)?;
+        Some((WARM, "!", text::safe(&format!("{words} (host {})", status.host))))
+    });
+    told.collect()
 }
 
 /// Work on the GPU that is not there, and stretches without any.

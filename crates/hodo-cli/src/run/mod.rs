@@ -9,6 +9,7 @@ mod told;
 use crate::args::RunArgs;
 use crate::monitor;
 use crate::output::{self, Outcome};
+use crate::ship::{self, beside::Beside};
 pub use child::die_by;
 use child::{Ended, Failed};
 use environment::Launch;
@@ -43,6 +44,11 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     let mut page = args.open.then(|| page::Page::new(&launch.run)).transpose()?;
     let began = SystemTime::now();
     let mut sampling = None;
+    // Another `hodo run` around this one ships, too.
+    let mut shipper = if launch.is_inner { None } else { Beside::start(&launch.run) };
+    if let Some(Ok(_)) = &shipper {
+        command.env("HODO_SHIPPER", hodo_ship::host());
+    }
     // The thread it starts blocks all signals, so those for the program still come to this one.
     let ended = child::run(&mut command, |pid| {
         sampling = interval.map(|interval| beside(&launch.run, interval, pid));
@@ -62,6 +68,12 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     if !args.quiet && !launch.is_inner {
         output::note(&told::line(&launch.run));
         sampling.iter().filter_map(|s| told::trouble(&s.status())).for_each(|w| output::note(&w));
+    }
+    if let Some(shipper) = shipper.take() {
+        let words = shipper.map_or_else(|why| why, |shipper| shipper.finish(ship::beside::WAIT));
+        if !args.quiet {
+            output::note(&format!("hodo: {words}"));
+        }
     }
     if let Some(page) = page {
         page.finish(matches!(ended, Ended::Code(_)));

@@ -5,11 +5,12 @@ use crate::made;
 use crate::program::{ID, hodo, stdout};
 use crate::readings;
 use crate::samples;
+use crate::serve::Served;
 use crate::view::Viewed;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "run",
     "report",
     "view",
@@ -22,6 +23,7 @@ const VERBS: [&str; 17] = [
     "sql",
     "export",
     "share",
+    "serve",
     "import",
     "verify",
     "doctor",
@@ -41,6 +43,11 @@ fn is_served(example: &str) -> bool {
     example.starts_with("hodo view") || example.contains("--open")
 }
 
+/// The same of a collector.
+fn is_collector(example: &str) -> bool {
+    example.starts_with("hodo serve") && !example.contains(" token ")
+}
+
 fn run_example(example: &str, folder: &Path) {
     let program = Path::new(env!("CARGO_BIN_EXE_hodo")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -49,12 +56,21 @@ fn run_example(example: &str, folder: &Path) {
     shell
         .args([
             "-c",
-            &if is_served(example) { format!("exec {example}") } else { example.to_owned() },
+            &if is_served(example) || is_collector(example) {
+                format!("exec {example}")
+            } else {
+                example.to_owned()
+            },
         ])
         .current_dir(folder)
         .env("PATH", path)
         .env("HODO_LIBRARY", folder.join(LIBRARY))
         .env_remove("HODO_DIR");
+    if is_collector(example) {
+        let ended = Served::start(&mut shell, 0).interrupt();
+        assert!(ended.success(), "`{example}`: {ended}");
+        return;
+    }
     if is_served(example) {
         ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
             .iter()

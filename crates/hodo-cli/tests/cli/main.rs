@@ -23,6 +23,8 @@ mod refusals;
 mod report;
 mod run;
 mod samples;
+mod serve;
+mod shipping;
 mod sql;
 mod terminal;
 mod tmux;

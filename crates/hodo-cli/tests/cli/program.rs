@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hodo");
 
 /// Variables that change what the program prints.
-const VARIABLES: [&str; 15] = [
+const VARIABLES: [&str; 19] = [
     "CI",
     "NO_COLOR",
     "CLICOLOR",
@@ -21,7 +21,11 @@ const VARIABLES: [&str; 15] = [
     "HODO_INJECT",
     "HODO_LIBRARY",
     "HODO_RUN",
+    "HODO_SERVER",
+    "HODO_SHIPPER",
     "HODO_SQL",
+    "HODO_TOKEN",
+    "HODO_TOKEN_FILE",
     "CUDA_INJECTION64_PATH",
     "NVTX_INJECTION64_PATH",
 ];

@@ -12,6 +12,7 @@ mod gpuflight;
 mod json;
 mod lines;
 mod notes;
+mod otlp;
 mod perfetto;
 mod place;
 mod pool;
@@ -24,6 +25,7 @@ mod strings;
 use crate::OnProgress;
 use build::Builder;
 pub use build::Totals;
+pub use otlp::{OtlpRun, otlp_run, text as otlp_text};
 use serde_json::json;
 use source::Entry;
 use std::io;
@@ -404,7 +406,7 @@ fn clean(text: &str) -> String {
 }
 
 /// `YYYYMMDD-HHMMSS` in UTC.
-fn stamp(wall_ns: u64) -> String {
+pub fn stamp(wall_ns: u64) -> String {
     let seconds = wall_ns / 1_000_000_000;
     let (days, second) = ((seconds / 86_400) as i64, seconds % 86_400);
     // Days since 0000-03-01, by eras of 400 years.

@@ -1,9 +1,11 @@
 //! OTLP: scopes as spans of one trace, attributes and marks with them, in batches that a collector
 //! takes over HTTP or that stand one after another in a file.
 
-mod proto;
+mod json;
+pub mod proto;
 mod send;
 
+pub use json::{request as request_of_json, value_json};
 pub use send::{Collector, SendError};
 
 use crate::timeline::{self, Timeline};

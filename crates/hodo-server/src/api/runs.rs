@@ -107,7 +107,7 @@ fn row(store: &Store, run: &RunSummary, until: Instant) -> Value {
 fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -> Value {
     json!({
         "id": id, "app": run.info.app, "path": run.folder.display().to_string(),
-        "state": run.state, "start_unix_ns": run.start_ns, "duration_ns": run.wall_ns,
+        "state": run.state, "heard_unix_ns": run.heard_ns, "start_unix_ns": run.start_ns, "duration_ns": run.wall_ns,
         "processes": run.processes, "scopes": run.spans, "kernels": run.gpu_work,
         "gpu": gpus, "rank": run.info.rank, "world_size": run.info.world_size,
         "attributes": {

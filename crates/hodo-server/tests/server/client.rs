@@ -147,7 +147,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn read(mut stream: TcpStream) -> Answer {
+    pub fn read(mut stream: TcpStream) -> Answer {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         let end = all.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(all.len());

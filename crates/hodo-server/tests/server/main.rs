@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod client;
+mod collect;
 mod guard;
 mod limits;
 mod live;

@@ -5,6 +5,7 @@ use super::window::{Ended, SECOND};
 use super::{paths::PathId, resolve::Resolver};
 use crate::account::possible;
 use crate::read::{ArenaLook, CATALOG, GPU, Owner, SPOOL, json};
+use crate::shipped;
 use crate::{Clock, GpuState, Names, ProcessInfo, ProcessState, Value};
 use hodo_format::arena::{Anchor, Counts, Loss, clock_kind};
 use hodo_format::gpu::{Detail, Work};
@@ -34,6 +35,7 @@ pub(super) struct Followed {
     spool: Numbered,
     gpu: Numbered,
     arena: Option<ArenaLook>,
+    is_shipped: bool,
 }
 
 /// What the files said since the last look, and what stays of it.
@@ -74,6 +76,7 @@ impl Followed {
             spool: Numbered::new(folder, SPOOL),
             gpu: Numbered::new(folder, GPU),
             arena: None,
+            is_shipped: shipped::is_shipped(folder),
         }
     }
 
@@ -141,6 +144,7 @@ impl Followed {
             _ if self.heard.ended => ProcessState::Finished,
             Some(Owner::Running) => ProcessState::Live,
             Some(Owner::Gone) => ProcessState::Ended,
+            None if self.is_shipped => shipped::state_of(&self.folder),
             Some(Owner::Unknown) | None => ProcessState::Unknown,
         };
     }

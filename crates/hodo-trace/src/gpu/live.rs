@@ -31,7 +31,7 @@ impl Gpu {
     pub fn launched(&self, state: ProcessState) -> Option<GpuLaunched> {
         let live = self.live.filter(|live| live.kernels + live.graphs + live.copies > 0)?;
         let came = match state {
-            ProcessState::Live => live.stored_kernels,
+            ProcessState::Live | ProcessState::Silent => live.stored_kernels,
             // What came had perhaps not been written when the process ended. Where some was removed
             // or refused by the disk, which is counted by itself, only the page knows.
             _ if self.counts_lost() == 0 => self.lone_kernels(),
@@ -39,7 +39,7 @@ impl Gpu {
         };
         let missing = live.launched_kernels().saturating_sub(came);
         let (under_way, lost) = match state {
-            ProcessState::Live => (missing, 0),
+            ProcessState::Live | ProcessState::Silent => (missing, 0),
             ProcessState::Finished => (0, 0),
             ProcessState::Ended | ProcessState::Unknown => (0, missing),
         };

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Whether the host of a folder is being sampled for its run.
-pub(crate) fn is_sampled(folder: &Path) -> bool {
+pub fn is_sampled(folder: &Path) -> bool {
     is_locked(&folder.join(LOCK_FILE))
 }
 

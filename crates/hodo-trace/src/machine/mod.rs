@@ -25,7 +25,7 @@ pub(crate) use energy::Attribution as EnergyAttribution;
 pub use energy::{
     EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, NodeEnergy, money,
 };
-pub(crate) use live::is_sampled;
+pub use live::is_sampled;
 pub use missing::SeriesMissing;
 pub(crate) use read::machine_folders;
 pub use series::MachineSeries;

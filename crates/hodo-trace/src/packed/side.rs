@@ -12,7 +12,7 @@ use hodo_format::arena::{Anchor, Counts, Loss};
 use hodo_format::gpu::{Live, Sample};
 use hodo_format::record::SpanId;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The side file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,6 +25,23 @@ pub struct Side {
     pub(crate) machines: Vec<SideMachine>,
     /// The files beside it.
     pub files: Vec<SideFile>,
+}
+
+impl Side {
+    /// Whether all it names lies in the run's folder: the file may have come from anywhere.
+    pub(crate) fn stays_inside(&self) -> bool {
+        let is_plain =
+            |name: &str| Path::new(name).components().all(is_step) && !name.contains('/');
+        let is_within = |file: &SideFile| file.path.components().all(is_step);
+        self.processes.iter().all(|process| is_plain(&process.folder))
+            && self.machines.iter().all(|machine| is_plain(&machine.file))
+            && self.machines.iter().all(|machine| is_plain(&machine.folder))
+            && self.files.iter().all(is_within)
+    }
+}
+
+fn is_step(part: Component<'_>) -> bool {
+    matches!(part, Component::Normal(_))
 }
 
 /// A file as it was written.
@@ -225,6 +242,7 @@ impl SideProcess {
         match self.state.as_str() {
             "finished" => ProcessState::Finished,
             "ended" => ProcessState::Ended,
+            "silent" => ProcessState::Silent,
             _ => ProcessState::Unknown,
         }
     }

@@ -14,6 +14,8 @@ pub(super) struct Known {
     pub(super) arena_lost: Option<[Counts; Loss::COUNT]>,
     /// Records the spool should hold, where that is certain.
     pub(super) should_be_stored: Option<Counts>,
+    /// What is not here may still come.
+    pub(super) is_coming: bool,
 }
 
 /// Sums up a process, and each of its threads.
@@ -29,16 +31,45 @@ pub(super) fn account(collector: &Collector, known: &Known) -> (Account, Vec<Thr
     let mut threads = threads(collector);
     account.depth_dropped = threads.iter().map(|t| t.depth_dropped).sum();
     account.unexplained = unexplained(collector, known, &account, &threads);
+    if known.is_coming {
+        account.newer += std::mem::take(&mut account.unexplained);
+    }
     account.produced = produced(collector, &account);
     settle(&mut threads, account.unexplained);
     (account, threads)
 }
 
-/// The larger of what arena and catalog counted: both only grow.
+/// The larger of what arena and catalog counted: both only grow. What is here although the recorder
+/// removed it, since it was shipped before, is not lost.
 fn lost(collector: &Collector, known: &Known) -> [Counts; Loss::COUNT] {
     let arena = known.arena_lost.unwrap_or_default();
     let catalog = collector.losses.map(|l| l.lost).unwrap_or_default();
-    std::array::from_fn(|reason| larger(arena[reason], catalog[reason]))
+    let mut lost = std::array::from_fn(|reason| larger(arena[reason], catalog[reason]));
+    let mut kept =
+        known.should_be_stored.map_or(Counts::default(), |left| less(known.stored, left));
+    for reason in REMOVED {
+        let of = &mut lost[reason as usize];
+        (*of, kept) = (less(*of, kept), less(kept, *of));
+    }
+    lost
+}
+
+/// Why records were stored once and are not any more.
+const REMOVED: [Loss; 2] = [Loss::SpoolCap, Loss::SpoolGone];
+
+/// Records that were stored once and that the recorder counts as gone.
+pub(super) fn removed(lost: &[Counts; Loss::COUNT]) -> Counts {
+    let mut all = Counts::default();
+    REMOVED.iter().for_each(|&reason| all += lost[reason as usize]);
+    all
+}
+
+fn less(a: Counts, b: Counts) -> Counts {
+    Counts {
+        spans: a.spans.saturating_sub(b.spans),
+        marks: a.marks.saturating_sub(b.marks),
+        attrs: a.attrs.saturating_sub(b.attrs),
+    }
 }
 
 fn larger(a: Counts, b: Counts) -> Counts {

@@ -1,15 +1,19 @@
 //! What a list says of a process, from the little it takes to know: catalog and arena, no records.
 
+use super::account;
 use super::collect::Collector;
 use super::files::{CATALOG, SpoolReader};
 use super::live::ArenaRead;
 use super::process::{self, arena_path};
 use super::{Meter, json};
+use crate::shipped;
 use crate::{Clock, Process, ProcessInfo, ProcessState, ReadOptions};
 use std::path::Path;
 
 /// A process whose catalog was lost has to be read whole; a larger one is not, for a list.
 const READ_BYTES: u64 = 128 << 20;
+/// The same while it is shipped, which is looked at again and again.
+const SHIPPED_READ_BYTES: u64 = 4 << 20;
 
 /// A process in a few numbers; those that could not be known are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +35,22 @@ pub(crate) fn brief(folder: &Path, bytes: u64) -> Brief {
     let mut collector = Collector::default();
     let arena = ArenaRead::new(&arena_path(folder, &info), false).and_then(Result::ok);
     SpoolReader::default().read(&folder.join(CATALOG), &mut collector);
+    // What the recorder removed may be here all the same: a collector has what was shipped before.
+    let lost = collector.losses.unwrap_or_default().lost;
+    let is_cut = account::removed(&lost).records() > 0 && bytes <= READ_BYTES;
+    let told = shipped::told(folder).filter(|told| told.is_incomplete());
+    let most = if told.is_some() { SHIPPED_READ_BYTES } else { READ_BYTES };
     match arena {
-        _ if collector.ended => at_end(&info, &collector),
+        _ if collector.ended && !is_cut => at_end(&info, &collector),
         Some(arena) => from_arena(&info, arena, collector),
-        None if bytes <= READ_BYTES => {
+        None if bytes <= most => {
             let options = ReadOptions::default();
             of(&process::read(folder, &mut Meter::new(&options, &[])))
         }
-        None => unknown(&info),
+        None => match told {
+            Some(told) => coming(&info, &collector, told.state()),
+            None => unknown(&info),
+        },
     }
 }
 
@@ -53,6 +65,11 @@ fn at_end(info: &ProcessInfo, collector: &Collector) -> Brief {
         lost: Some(losses.lost.iter().map(|lost| lost.records()).sum()),
         ..moments(info, &clock, collector.latest(), losses.stored.records() > 0)
     }
+}
+
+/// What the catalog says of a process whose files come in.
+fn coming(info: &ProcessInfo, collector: &Collector, state: ProcessState) -> Brief {
+    Brief { state, ..moments(info, &collector.clock(), collector.latest(), true) }
 }
 
 /// What the spool holds by the arena's count, what only the rings hold, and the open scopes.

@@ -66,6 +66,8 @@ pub(crate) struct SpoolReader {
     pub(super) spool_start: Option<u64>,
     /// One past the highest sequence number in any spool file.
     spool_end: u64,
+    /// The lowest sequence number of each file that has some, and one past the highest.
+    extents: Vec<(u64, u64)>,
     torn: Option<Torn>,
 }
 
@@ -106,6 +108,11 @@ impl SpoolReader {
         for &(low, high) in &summary.sequences {
             self.sequences.add(low, high.saturating_add(1));
         }
+        let all = summary.sequences.iter();
+        let extent = all.fold((u64::MAX, 0), |(low, high), s| (low.min(s.0), high.max(s.1)));
+        if file_number(path).is_some() && !summary.sequences.is_empty() {
+            self.extents.push((extent.0, extent.1.saturating_add(1)));
+        }
         if file_number(path).is_some() {
             let starts = summary.sequences.iter().map(|s| s.0);
             self.spool_start = self.spool_start.or(starts.min());
@@ -144,25 +151,39 @@ impl SpoolReader {
     }
 
     /// Frames that are in no file, where frames are numbered from 0 and the first file is there.
-    pub(super) fn missing_of_all(&self, first_file: Option<u64>) -> u64 {
+    pub(super) fn missing_of_all(&self, first_file: Option<u64>, is_cut: bool) -> u64 {
         let from = if first_file == Some(1) { 0 } else { self.sequences.start() };
-        self.sequences.missing(from, self.sequences.end()).max(self.damaged_frames)
+        let holes = match is_cut {
+            true => self.missing_inside(),
+            false => self.sequences.missing(from, self.sequences.end()),
+        };
+        holes.max(self.damaged_frames)
     }
 
     /// Frames that are in no file. Those of spool files the size cap removed are not counted: they
     /// all came before the first file that is left. Nor are, before the end, numbers past the last
     /// spool frame: the pump writes the catalog of a round before its records, so a kill or a look
     /// in between finds a gap whose records are still in the arena.
-    pub(super) fn missing_frames(&self, first_file: Option<u64>, ended: bool) -> u64 {
+    ///
+    /// Of a run that `is_cut`, some of what was removed had been shipped before, so that what is
+    /// missing lies between files: only holes inside one are damage.
+    pub(super) fn missing_frames(&self, first_file: Option<u64>, ended: bool, is_cut: bool) -> u64 {
         let from = match first_file {
             Some(number) if number > 1 => self.spool_start.unwrap_or(0),
             _ => self.sequences.start(),
         };
-        let holes = match ended {
-            true => self.sequences.missing(from, self.sequences.end()),
-            false => self.sequences.missing(from, self.spool_end),
+        let spool_end = self.spool_end.max(from);
+        let after = self.sequences.missing(spool_end, self.sequences.end());
+        let before = match is_cut {
+            true => self.missing_inside(),
+            false => self.sequences.missing(from, spool_end),
         };
+        let holes = if ended { before + after } else { before };
         holes.max(self.damaged_frames)
+    }
+
+    fn missing_inside(&self) -> u64 {
+        self.extents.iter().map(|&(from, to)| self.sequences.missing(from, to)).sum()
     }
 }
 

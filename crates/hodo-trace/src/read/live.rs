@@ -81,6 +81,30 @@ impl ArenaRead {
     }
 }
 
+/// What the arena of a process says of its recorder, without being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// It records.
+    Running,
+    /// It left an arena behind.
+    Gone,
+    /// There is an arena, and the file system cannot say whose.
+    Unknown,
+    /// There is no arena: it shut down, or has none on disk.
+    NoArena,
+}
+
+/// Whether the process in `folder` records.
+pub fn recorder(folder: &Path, info: &ProcessInfo) -> Recorder {
+    let path = super::process::arena_path(folder, info);
+    match open(&path).map(|file| owner(&path, &file)) {
+        Some(Owner::Running) => Recorder::Running,
+        Some(Owner::Gone) => Recorder::Gone,
+        Some(Owner::Unknown) => Recorder::Unknown,
+        None => Recorder::NoArena,
+    }
+}
+
 /// The arena of a process that is looked at again and again, for what is open in it.
 pub(crate) struct ArenaLook {
     file: Arc<File>,

@@ -16,6 +16,8 @@ use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
 pub(crate) use brief::{Brief, brief};
 pub(crate) use files::{CATALOG, GPU, SPOOL, SpoolReader, numbered, numbered_files};
 pub(crate) use live::{ArenaLook, Owner};
+pub use live::{Recorder, recorder};
+pub use process::arena_path;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -114,6 +116,11 @@ pub(crate) fn start_ns(folder: &Path) -> u64 {
         }
         told => told,
     }
+}
+
+/// What `process.json` in the folder of a process says; none where it is missing or damaged.
+pub fn process_info(folder: &Path) -> Option<crate::ProcessInfo> {
+    json(&folder.join("process.json"))
 }
 
 pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {

@@ -6,10 +6,12 @@ use super::files::{self, SpoolReader};
 use super::live::{ArenaRead, Owner};
 use super::{Meter, json, threads};
 use crate::ends::ERROR_KEY;
+use crate::shipped::{self, Told};
 use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
-use hodo_format::arena::{Anchor, Counts, clock_kind};
+use hodo_format::arena::{Anchor, Counts, Loss, clock_kind};
 use hodo_format::gpu::Live;
 use hodo_format::record::Span;
+use hodo_format::ship::ARENA_FILE;
 use std::path::{Path, PathBuf};
 
 /// Reads the process in `folder`. Whatever is damaged is counted, never a reason to stop.
@@ -26,15 +28,17 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
     let told: Option<ProcessInfo> = json(&info_path);
     let is_told = told.is_some();
     let info = told.unwrap_or_default();
+    let told = shipped::told(folder);
+    let is_coming = told.is_some_and(Told::is_incomplete);
     let mut collector = Collector::default();
-    let mut arena = read_arena(&arena_path(folder, &info), has_ended, &mut files);
+    let mut arena = read_arena(&arena_path(folder, &info), has_ended, is_coming, &mut files);
     if let Some(arena) = &mut arena {
         arena.snapshot.describe(&mut collector);
         collector.until = arena.until;
     }
-    let mends = arena.is_some();
-    let stored = read_spool(folder, mends, &mut files, &mut collector, progress);
-    read_gpu(folder, &mut files, &mut collector, progress);
+    let reading = Reading { arena: arena.as_ref(), is_coming };
+    let stored = read_spool(folder, reading, &mut files, &mut collector, progress);
+    read_gpu(folder, is_coming, &mut files, &mut collector, progress);
     let in_ring = arena.as_mut().map_or(Counts::default(), |a| read_rings(a, &mut collector));
     // A process that has not recorded anything may not have come to write it yet.
     if !is_told && !collector.seen.is_empty() {
@@ -45,11 +49,11 @@ fn gather<'a>(folder: &'a Path, has_ended: bool, progress: &mut Meter<'_>) -> Pa
         note_missing(
             &folder.join(files::CATALOG),
             stored,
-            collector.ended || has_arena,
+            collector.ended || has_arena || is_coming,
             &mut files,
         );
     }
-    Parts { folder, info, collector, files, arena, stored, in_ring }
+    Parts { folder, info, collector, files, arena, stored, in_ring, told }
 }
 
 /// Notes a catalog that is gone, or whose end is: it says how the process ended, unless its arena
@@ -63,14 +67,23 @@ fn note_missing(catalog: &Path, stored: Counts, has_end: bool, files: &mut Spool
     files.damage.note(catalog.to_owned(), 0, why);
 }
 
-/// Where the arena of a process lies.
-pub(super) fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
-    folder.join(info.arena.as_deref().unwrap_or("arena"))
+/// Where the arena of a process lies. A run that was shipped has it in the folder of the process: a
+/// path that another machine names means nothing here.
+pub fn arena_path(folder: &Path, info: &ProcessInfo) -> PathBuf {
+    let elsewhere = info.arena.as_deref().filter(|_| !shipped::is_shipped(folder));
+    folder.join(elsewhere.unwrap_or(ARENA_FILE))
 }
 
-fn read_arena(path: &Path, has_ended: bool, files: &mut SpoolReader) -> Option<ArenaRead> {
+/// Reads the arena; of one that `is_coming`, what is not there yet is no damage.
+fn read_arena(
+    path: &Path,
+    has_ended: bool,
+    is_coming: bool,
+    files: &mut SpoolReader,
+) -> Option<ArenaRead> {
     let read = ArenaRead::new(path, has_ended)?;
     let why = match &read {
+        _ if is_coming => None,
         Ok(arena) => arena.snapshot.damage(),
         Err(why) => Some(why.clone()),
     };
@@ -80,17 +93,26 @@ fn read_arena(path: &Path, has_ended: bool, files: &mut SpoolReader) -> Option<A
     read.ok()
 }
 
-/// Reads catalog and spool files; returns what they held. What the torn end of a file would hold
-/// is still in the arena, which `mends` it.
+/// What stands for the torn end of a file.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    /// What it would hold is still in here.
+    arena: Option<&'a ArenaRead>,
+    /// It comes from a shipper, which goes on.
+    is_coming: bool,
+}
+
+/// Reads catalog and spool files; returns what they held.
 fn read_spool(
     folder: &Path,
-    mends: bool,
+    Reading { arena, is_coming }: Reading<'_>,
     files: &mut SpoolReader,
     collector: &mut Collector,
     progress: &mut Meter<'_>,
 ) -> Counts {
+    let mends = arena.is_some();
     files.read(&folder.join(files::CATALOG), collector);
-    if mends && !collector.ended {
+    if is_coming || (mends && !collector.ended) {
         files.forgive_torn_end();
     }
     let paths = files::spool_files(folder);
@@ -98,18 +120,23 @@ fn read_spool(
         let bytes = files.read(path, collector);
         progress.add(bytes);
     }
-    if mends && !collector.ended {
+    if is_coming || (mends && !collector.ended) {
         files.forgive_torn_end();
     }
     let first = paths.first().and_then(|path| files::file_number(path));
-    files.damage.frames = files.missing_frames(first, collector.ended);
+    let told = collector.losses.map(|losses| losses.lost);
+    let counted = arena.map(|arena| arena.snapshot.lost());
+    let was_removed = |lost: [Counts; Loss::COUNT]| account::removed(&lost).records() > 0;
+    let is_cut = told.is_some_and(was_removed) || counted.is_some_and(was_removed);
+    files.damage.frames = files.missing_frames(first, collector.ended && !is_coming, is_cut);
     collector.take_counts()
 }
 
 /// Reads the GPU files, which number their frames from 0 by themselves. Nothing but a running
-/// process mends their torn end.
+/// process, or a shipper that goes on, mends their torn end.
 fn read_gpu(
     folder: &Path,
+    is_coming: bool,
     files: &mut SpoolReader,
     collector: &mut Collector,
     progress: &mut Meter<'_>,
@@ -123,10 +150,11 @@ fn read_gpu(
         let bytes = reader.read(path, collector);
         progress.add(bytes);
     }
-    if collector.until.is_some() {
+    if collector.until.is_some() || is_coming {
         reader.forgive_torn_end();
     }
-    let frames = reader.missing_of_all(files::file_number(first));
+    let is_cut = collector.gpu.state.as_ref().is_some_and(|state| state.counts().lost > 0);
+    let frames = reader.missing_of_all(files::file_number(first), is_cut);
     files.add_damage(reader, frames);
 }
 
@@ -147,6 +175,7 @@ struct Parts<'a> {
     arena: Option<ArenaRead>,
     stored: Counts,
     in_ring: Counts,
+    told: Option<Told>,
 }
 
 fn finish(mut parts: Parts<'_>) -> Process {
@@ -221,7 +250,10 @@ pub(super) fn state(arena: Option<&ArenaRead>, ended: bool) -> ProcessState {
 
 impl Parts<'_> {
     fn state(&self) -> ProcessState {
-        state(self.arena.as_ref(), self.collector.ended)
+        match (state(self.arena.as_ref(), self.collector.ended), self.told) {
+            (ProcessState::Unknown, Some(told)) => told.state(),
+            (state, _) => state,
+        }
     }
 
     fn counts_nanoseconds(&self) -> bool {
@@ -264,6 +296,7 @@ impl Parts<'_> {
             should_be_stored: ended
                 .map(|end| end.stored)
                 .or(arena.filter(|_| still).map(|snapshot| snapshot.should_be_stored())),
+            is_coming: self.told.is_some_and(Told::is_incomplete),
         }
     }
 }

@@ -19,6 +19,7 @@ mod machine;
 mod mark_attrs;
 mod merge;
 mod oracle;
+mod shipped;
 mod support;
 mod table;
 mod tree;

@@ -41,7 +41,14 @@ pub(crate) fn side(folder: &Path) -> Result<Option<Side>, TraceError> {
     if version.schema > SCHEMA {
         return Err(TraceError::NewerPack { path, schema: version.schema });
     }
-    serde_json::from_slice(&bytes).map_err(damaged).map(Some)
+    let side: Side = serde_json::from_slice(&bytes).map_err(damaged)?;
+    match side.stays_inside() {
+        true => Ok(Some(side)),
+        false => {
+            let why = "it names files outside of the run's folder".to_owned();
+            Err(TraceError::Pack { path, why })
+        }
+    }
 }
 
 /// Whether `run.json` says that the run is packed, and nothing else of it is there.

@@ -1,0 +1,72 @@
+//! What `hodo ship` and `hodo push` refuse, and what views say of a run that is not shipped.
+
+use crate::program::{ID, folder, hodo, stdout};
+use crate::samples;
+use std::path::Path;
+
+/// The exit code and the words of a command that fails.
+fn refused(dir: &Path, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let output = hodo(dir, args).envs(variables.iter().copied()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Arguments, variables, the exit code, and words that are said.
+type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], i32, &'a str);
+
+#[test]
+fn what_cannot_be_sent_is_refused_with_what_to_do() {
+    let dir = folder(&samples::training(100));
+    let secret = dir.path().join("token");
+    std::fs::write(&secret, "not a token\n").unwrap();
+    let secret = secret.to_str().unwrap();
+    let token = [("HODO_TOKEN", "abc")];
+    let to = ["--to", "http://127.0.0.1:9"];
+    let cases: [Case<'_>; 8] = [
+        (&[], &token, 2, "name one with --to"),
+        (&to, &[], 2, "no token: set HODO_TOKEN"),
+        (&to, &[("HODO_TOKEN_FILE", "/nowhere/token")], 1, "cannot read /nowhere/token"),
+        (
+            &["--to", "http://127.0.0.1:9", "--token-file", secret],
+            &[],
+            2,
+            "the token is empty or has",
+        ),
+        (&["--to", "ftp://x"], &token, 2, "not an address like"),
+        (&["--to", "https://u:hush@x"], &token, 2, "must not have a password in it"),
+        (&["--to", "https://x", "--ca", "/nowhere/ca.pem"], &token, 1, "/nowhere/ca.pem"),
+        (
+            &["--to", "http://127.0.0.1:9", "--give-up-after", "soon"],
+            &token,
+            2,
+            "write --give-up-after",
+        ),
+    ];
+    for verb in ["ship", "push"] {
+        for (args, variables, code, words) in cases {
+            let args: Vec<&str> = [verb, ID].iter().chain(args).copied().collect();
+            let (found, said) = refused(dir.path(), &args, variables);
+            assert!(found == Some(code) && said.contains(words), "{args:?}: {found:?} {said}");
+            assert!(!said.contains("hush") && !said.contains("abc"), "a secret is shown: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_collector_that_is_away_is_told_and_given_up() {
+    let dir = folder(&samples::training(100));
+    let args = ["push", ID, "--to", "http://127.0.0.1:9", "--give-up-after", "300ms"];
+    let (code, said) = refused(dir.path(), &args, &[("HODO_TOKEN", "abc")]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("cannot reach http://127.0.0.1:9") && said.contains("gave up"), "{said}");
+    assert!(stdout(dir.path(), &["ls"]).contains("not all shipped"));
+    let report = stdout(dir.path(), &["report", ID]);
+    assert!(report.contains("not shipped: gave up"), "{report}");
+    let listed: serde_json::Value =
+        serde_json::from_str(&stdout(dir.path(), &["ls", "--json"])).unwrap();
+    assert_eq!(listed["runs"][0]["shipping"][0]["state"], "stopped");
+    let told = std::fs::read_dir(dir.path().join(ID)).unwrap().flatten();
+    let told = told.filter(|e| e.file_name().to_string_lossy().starts_with("ship-"));
+    for file in told {
+        assert!(!std::fs::read_to_string(file.path()).unwrap().contains("abc"), "{file:?}");
+    }
+}

@@ -1,0 +1,29 @@
+//! Sends the files of a run to a collector: while they grow, and what an outage left behind.
+//!
+//! A run's files only grow, so what is sent are their bytes, each once: the collector says how many
+//! it holds for good, and the rest follows. Nothing here runs in the recorded program, takes a lock
+//! that its recorder wants, or writes into the folder of a process.
+//!
+//! [`ship`] is the whole of it. `docs/collector.md` has the requests and what is promised.
+
+mod client;
+mod error;
+mod file;
+mod frames;
+mod lives;
+mod lock;
+mod pace;
+mod parts;
+mod priority;
+mod round;
+mod send;
+mod shipper;
+mod status;
+mod tls;
+
+pub use client::{Server, Token};
+pub use error::ShipError;
+pub use hodo_record::binding::host;
+pub use priority::step_back;
+pub use shipper::{Mode, Settings, Shipped, Watch, ship};
+pub use status::{State, Status, log_file, status_of, statuses};

@@ -1,0 +1,227 @@
+//! The way of a run to its collector, with its delays.
+
+use crate::client::{Client, Refusal, Server};
+use crate::lock::{self, Lock, Taken};
+use crate::pace::Pace;
+use crate::parts::Whose;
+use crate::round::{Rest, Round};
+use crate::status::{StatusFile, file_name, now_ns};
+use crate::{ShipError, State, Status};
+use hodo_record::binding::{host, random};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a run is looked at while it grows.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How long to ship.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Until the processes of this host have ended and all of them is there.
+    Follow,
+    /// What is there now, of this host.
+    Once,
+    /// What is there now, whoever wrote it, tables of a packed run too.
+    Everything,
+}
+
+/// What to ship, and where to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The run's folder.
+    pub run: PathBuf,
+    /// The collector.
+    pub server: Server,
+    /// How long to ship.
+    pub mode: Mode,
+    /// How long the collector may take nothing before it is given up.
+    pub give_up_after: Duration,
+}
+
+/// Who looks on.
+pub struct Watch<'a> {
+    /// Told how far it is, again and again.
+    pub progress: &'a dyn Fn(&Status),
+    /// Whether more may come even though no process lives: a launcher is still at work.
+    pub is_expecting: &'a dyn Fn() -> bool,
+}
+
+/// How it went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shipped {
+    /// Bytes that were sent this time.
+    pub sent_bytes: u64,
+    /// Something of the run was still being written.
+    pub is_live: bool,
+    /// Another process ships this run from this host; nothing was done.
+    pub by_another: Option<u32>,
+    /// Bytes that the recorder removed before they were shipped.
+    pub removed_bytes: u64,
+}
+
+/// Ships a run.
+pub fn ship(settings: &Settings, watch: &Watch<'_>) -> Result<Shipped, ShipError> {
+    let id = settings.run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let client = Client::new(&settings.server, &id)?;
+    let whose = match settings.mode {
+        Mode::Everything => Whose::All,
+        Mode::Follow | Mode::Once => Whose::Host(host()),
+    };
+    let follows = settings.mode == Mode::Follow;
+    let round = Round::new(&settings.run, client, whose, host(), follows);
+    let Some(lock) = take(&settings.run).map_err(|why| ShipError::Folder {
+        folder: settings.run.clone(),
+        why: format!("cannot be locked: {why}"),
+    })?
+    else {
+        let by_another = Some(holder(&settings.run));
+        return Ok(Shipped { by_another, ..Shipped::default() });
+    };
+    let mut shipper = Shipper {
+        settings,
+        watch,
+        round,
+        pace: Pace::new(random()),
+        status: Status { pid: std::process::id(), ..Status::default() },
+        file: StatusFile::new(&settings.run),
+    };
+    let ended = shipper.go(lock);
+    shipper.close(ended)
+}
+
+fn take(run: &Path) -> std::io::Result<Option<Lock>> {
+    Ok(match lock::take(run, &file_name("lock"))? {
+        Taken::Ours(lock) => Some(lock),
+        Taken::Theirs(_) => None,
+    })
+}
+
+fn holder(run: &Path) -> u32 {
+    match lock::take(run, &file_name("lock")) {
+        Ok(Taken::Theirs(pid)) => pid,
+        _ => 0,
+    }
+}
+
+struct Shipper<'a> {
+    settings: &'a Settings,
+    watch: &'a Watch<'a>,
+    round: Round,
+    pace: Pace,
+    status: Status,
+    file: StatusFile,
+}
+
+impl Shipper<'_> {
+    fn go(&mut self, lock: Lock) -> Result<bool, ShipError> {
+        let mut lock = lock;
+        loop {
+            let is_live = self.until_all_is_there()?;
+            drop(lock);
+            // A process that began meanwhile found the lock taken, and left it to this shipper.
+            if is_live || self.settings.mode != Mode::Follow || !self.round.has_news() {
+                return Ok(is_live);
+            }
+            match take(&self.settings.run) {
+                Ok(Some(again)) => lock = again,
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// Rounds until everything is there; true when something is still being written.
+    fn until_all_is_there(&mut self) -> Result<bool, ShipError> {
+        loop {
+            let expecting = (self.watch.is_expecting)();
+            match self.round() {
+                Ok(Rest { more: true, .. }) => {}
+                Ok(Rest { live, .. }) if self.settings.mode != Mode::Follow => {
+                    if live {
+                        return Ok(true);
+                    }
+                    if self.finish()? {
+                        return Ok(false);
+                    }
+                }
+                Ok(Rest { live: false, .. }) if !expecting && self.round.unreadable().is_none() => {
+                    if self.finish()? {
+                        return Ok(false);
+                    }
+                }
+                Ok(_) => std::thread::sleep(LOOK),
+                Err(refusal) => self.wait(refusal)?,
+            }
+        }
+    }
+
+    fn round(&mut self) -> Result<Rest, Refusal> {
+        let (status, file, watch) = (&mut self.status, &mut self.file, self.watch);
+        let before = self.round.progress;
+        let mut tell = |round: &Round| {
+            round.describe(status);
+            if round.progress > before {
+                (status.state, status.since_ns) = (State::Shipping, None);
+                status.error = round.unreadable().map(str::to_owned);
+            }
+            file.tell(status);
+            (watch.progress)(status);
+        };
+        let rest = self.round.go(&mut tell);
+        if self.round.progress > before {
+            self.pace.reset();
+        }
+        rest
+    }
+
+    /// The last word; false when it was not heard and waited for.
+    fn finish(&mut self) -> Result<bool, ShipError> {
+        match self.round.finish() {
+            Ok(()) => Ok(true),
+            Err(refusal) => self.wait(refusal).map(|()| false),
+        }
+    }
+
+    /// Waits after a refusal, unless waiting does not mend it or has taken too long.
+    fn wait(&mut self, refusal: Refusal) -> Result<(), ShipError> {
+        let (why, after) = match refusal {
+            Refusal::Run(error) => return Err(error),
+            Refusal::Later { why, after } => (why, after),
+            Refusal::Length { why, .. } | Refusal::File(why) | Refusal::Garbled(why) => (why, None),
+            Refusal::TooLong => ("too long for the collector".to_owned(), None),
+        };
+        self.round.forget_held();
+        self.round.survey();
+        let wait = self.pace.wait(after);
+        let waited = self.pace.waited();
+        self.status.since_ns.get_or_insert_with(now_ns);
+        self.status.state = State::Waiting;
+        self.status.error = Some(why.clone());
+        self.round.describe(&mut self.status);
+        self.file.tell(&mut self.status);
+        (self.watch.progress)(&self.status);
+        if waited >= self.settings.give_up_after {
+            return Err(ShipError::GaveUp { waited, why });
+        }
+        std::thread::sleep(wait.min(self.settings.give_up_after - waited));
+        Ok(())
+    }
+
+    fn close(mut self, ended: Result<bool, ShipError>) -> Result<Shipped, ShipError> {
+        let ended = match (ended, self.round.refused()) {
+            (Ok(_), Some(refused)) => Err(refused),
+            (ended, _) => ended,
+        };
+        self.round.describe(&mut self.status);
+        self.status.state = match &ended {
+            Ok(false) => State::Done,
+            _ => State::Stopped,
+        };
+        self.status.error = ended.as_ref().err().map(ToString::to_string);
+        if self.status.error.is_some() {
+            self.status.since_ns.get_or_insert_with(now_ns);
+        }
+        self.file.tell_now(&mut self.status);
+        let (sent_bytes, removed_bytes) = (self.round.sent, self.status.removed_bytes);
+        ended.map(|is_live| Shipped { sent_bytes, is_live, by_another: None, removed_bytes })
+    }
+}

@@ -1,0 +1,360 @@
+//! Shipping to a collector that keeps the contract, fails in every way it may, and forgets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
+
+mod collector;
+
+use collector::{Collector, Fault, TOKEN};
+use hodo_format::spool::{Losses, end_frame, file_header, strings_frame};
+use hodo_record::binding::host;
+use hodo_ship::{Mode, Server, Settings, ShipError, Shipped, State, Token, Watch, ship, status_of};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A folder with a run in it, of one process that records in memory.
+struct Run {
+    _parent: tempfile::TempDir,
+    folder: PathBuf,
+    process: PathBuf,
+}
+
+const PART: &str = "p7-0a";
+
+impl Run {
+    fn new(pid: u32) -> Run {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("train-1");
+        let process = folder.join(PART);
+        std::fs::create_dir_all(&process).unwrap();
+        std::fs::write(folder.join("run.json"), r#"{"id": "train-1"}"#).unwrap();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let json = serde_json::json!({"host": host(), "pid": pid, "start_ns": now, "arena": null});
+        std::fs::write(process.join("process.json"), json.to_string()).unwrap();
+        Run { _parent: parent, folder, process }
+    }
+
+    /// A run whose process has ended; its second spool file is of several chunks.
+    fn ended() -> Run {
+        let run = Run::new(0);
+        let mut catalog = file_header(7, 0).to_vec();
+        strings_frame(0, 1, &["step"], &mut catalog);
+        end_frame(9, &Losses::default(), &mut catalog);
+        run.write("catalog.hodo", &catalog);
+        run.write("spool-000001.hodo", &frames(1, 3));
+        let mut long = frames(2, 2);
+        long.extend((0..9_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8));
+        run.write("spool-000002.hodo", &long);
+        run.write("gpu.live", &[1; 4096]);
+        run
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.process.join(name), bytes).unwrap();
+    }
+
+    fn settings(&self, url: &str, mode: Mode) -> Settings {
+        let token = Token::new(TOKEN).unwrap();
+        let server = Server { url: url.into(), token, ca: None, patience: Duration::from_secs(5) };
+        let give_up_after = Duration::from_secs(60);
+        Settings { run: self.folder.clone(), server, mode, give_up_after }
+    }
+
+    fn ship(&self, collector: &Collector) -> Result<Shipped, ShipError> {
+        go(&self.settings(&collector.url, Mode::Follow))
+    }
+
+    /// That the collector has every byte of the process, and no other.
+    fn assert_there(&self, collector: &Collector) {
+        let held = collector.held.lock().unwrap();
+        let mut count = 0;
+        for entry in std::fs::read_dir(&self.process).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let theirs = &held.files[&format!("{PART}/{name}")];
+            assert!(*theirs == std::fs::read(&path).unwrap(), "{name} differs");
+            count += 1;
+        }
+        assert_eq!(held.files.len(), count + 1, "{:?}", held.files.keys());
+        assert!(held.files.contains_key("-/run.json"));
+    }
+}
+
+fn frames(number: u32, count: u64) -> Vec<u8> {
+    let mut bytes = file_header(7, number).to_vec();
+    for sequence in 0..count {
+        strings_frame(sequence, 1, &["a name", "another"], &mut bytes);
+    }
+    bytes
+}
+
+fn go(settings: &Settings) -> Result<Shipped, ShipError> {
+    ship(settings, &Watch { progress: &|_| {}, is_expecting: &|| false })
+}
+
+#[test]
+fn every_byte_of_a_run_arrives_once() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    run.write("arena", &[0; 300_000]);
+    let shipped = run.ship(&collector).unwrap();
+    assert!(!shipped.is_live && shipped.by_another.is_none());
+    run.assert_there(&collector);
+    let held = collector.held.lock().unwrap();
+    assert_eq!(held.repeated, 0);
+    let last = held.beats.last().unwrap();
+    assert_eq!(last["done"], true);
+    assert_eq!(last["host"], host());
+    assert_eq!(last["processes"], serde_json::json!([{"part": PART, "live": false}]));
+    assert_eq!(held.lengths.last().unwrap().0, format!("{PART}/arena"), "what a kill left is last");
+    assert!(held.requests.last().unwrap().ends_with("/beat"));
+    let status = status_of(&run.folder).unwrap();
+    assert_eq!((status.state, status.backlog_bytes, status.error), (State::Done, 0, None));
+    assert!(status.acknowledged_bytes > 9_000_000);
+    let told = std::fs::read_to_string(run.folder.join(format!("ship-{}.json", status.host)));
+    assert!(!told.unwrap().contains(TOKEN));
+}
+
+#[test]
+fn what_is_there_is_not_sent_again() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    run.ship(&collector).unwrap();
+    collector.held.lock().unwrap().requests.clear();
+    let again = run.ship(&collector).unwrap();
+    assert_eq!(again.sent_bytes, 0);
+    let held = collector.held.lock().unwrap();
+    assert!(held.requests.iter().all(|request| !request.starts_with("PUT")), "{:?}", held.requests);
+}
+
+#[test]
+fn every_fault_is_survived_and_nothing_is_there_twice() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let faults = [
+        Fault::Reset,
+        Fault::Answer(503, ""),
+        Fault::Answer(429, "retry-after: 1\r\n"),
+        Fault::Silent,
+        Fault::Answer(507, ""),
+        Fault::Reset,
+        Fault::Answer(422, ""),
+        Fault::Silent,
+        Fault::Keep(1000),
+        Fault::Answer(500, ""),
+        Fault::Amnesia,
+        Fault::Reset,
+        Fault::Keep(1),
+        Fault::Silent,
+    ];
+    // Each after some that went well, so that every sort of request meets some.
+    for fault in faults {
+        collector.fail(&[fault]);
+        run.ship(&collector).unwrap();
+        run.assert_there(&collector);
+        collector.held.lock().unwrap().files.pop_last();
+    }
+    assert_eq!(status_of(&run.folder).unwrap().error, None);
+}
+
+#[test]
+fn an_answer_that_got_lost_does_no_harm() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    // The question what is there, the beat, two descriptions; then a chunk is kept in silence.
+    let fine = Fault::Keep(u64::MAX);
+    collector.fail(&[fine.clone(), fine.clone(), fine.clone(), fine, Fault::Silent]);
+    run.ship(&collector).unwrap();
+    run.assert_there(&collector);
+    let repeated = collector.held.lock().unwrap().repeated;
+    assert!(repeated <= 4096, "{repeated}: it asks what is there, and lets the end be compared");
+}
+
+#[test]
+fn a_collector_that_forgot_gets_everything_again() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let fine = Fault::Keep(u64::MAX);
+    let mut faults = vec![fine; 7];
+    faults.push(Fault::Amnesia);
+    collector.fail(&faults);
+    run.ship(&collector).unwrap();
+    run.assert_there(&collector);
+}
+
+#[test]
+fn chunks_are_cut_to_what_the_collector_takes() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    collector.held.lock().unwrap().most = Some(300_000);
+    run.ship(&collector).unwrap();
+    run.assert_there(&collector);
+    collector.held.lock().unwrap().files.clear();
+    collector.held.lock().unwrap().most = Some(1000);
+    let error = run.ship(&collector).unwrap_err().to_string();
+    assert!(error.contains("refused") && error.contains("too long"), "{error}");
+}
+
+#[test]
+fn what_waiting_does_not_mend_ends_with_words() {
+    let run = Run::ended();
+    let says = |fault: Fault, words: &str| {
+        let collector = Collector::start();
+        collector.fail(&[fault]);
+        let error = run.ship(&collector).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        assert_eq!(status_of(&run.folder).unwrap().error, Some(error));
+        assert_eq!(status_of(&run.folder).unwrap().state, State::Stopped);
+    };
+    says(Fault::Answer(401, ""), "does not know this token");
+    says(Fault::Answer(403, ""), "refuses this run: 403: as told");
+    says(Fault::Answer(404, ""), "not as a collector");
+    says(Fault::Answer(301, "location: http://127.0.0.1:1/\r\n"), "not as a collector");
+    let collector = Collector::start();
+    let wrong = Token::new("another").unwrap();
+    let mut settings = run.settings(&collector.url, Mode::Follow);
+    settings.server.token = wrong;
+    assert!(matches!(go(&settings), Err(ShipError::Unauthorized { .. })));
+}
+
+#[test]
+fn a_file_that_differs_stops_that_file_alone() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let name = format!("{PART}/spool-000001.hodo");
+    collector.held.lock().unwrap().files.insert(name.clone(), b"other".to_vec());
+    // What is longer than all there is here is another file too.
+    let longer = format!("{PART}/catalog.hodo");
+    collector.held.lock().unwrap().files.insert(longer, vec![b'x'; 1000]);
+    let error = run.ship(&collector).unwrap_err().to_string();
+    assert!(error.contains("2 of the run's files") && error.contains("has more of it"), "{error}");
+    assert_eq!(collector.file(&name).unwrap(), b"other");
+    let theirs = collector.file(&format!("{PART}/spool-000002.hodo")).unwrap();
+    assert!(theirs == std::fs::read(run.process.join("spool-000002.hodo")).unwrap());
+}
+
+#[test]
+fn a_collector_that_is_not_there_is_given_up() {
+    let run = Run::ended();
+    let mut settings = run.settings("http://127.0.0.1:9", Mode::Once);
+    settings.give_up_after = Duration::from_millis(300);
+    let error = go(&settings).unwrap_err();
+    assert!(matches!(error, ShipError::GaveUp { .. }), "{error}");
+    assert!(error.to_string().contains("hodo push"), "{error}");
+    let status = status_of(&run.folder).unwrap();
+    assert!(status.since_ns.is_some());
+    assert_eq!(status.state, State::Stopped);
+}
+
+#[test]
+fn a_growing_run_is_shipped_by_whole_frames_until_it_ends() {
+    let (run, collector) = (Run::new(std::process::id()), Collector::start());
+    let settings = run.settings(&collector.url, Mode::Follow);
+    let whole = frames(1, 6);
+    let one = (whole.len() - 64) / 6;
+    std::thread::scope(|scope| {
+        let shipper = scope.spawn(|| go(&settings));
+        run.write("catalog.hodo", &file_header(7, 0));
+        for cut in [64, 64 + one / 2, 64 + one * 2 + 39, 64 + one * 3, whole.len()] {
+            run.write("spool-000001.hodo", &whole[..cut]);
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        run.write("spool-000002.hodo", &frames(2, 1)[..100]);
+        // A second one finds the first at work.
+        let second = go(&settings).unwrap();
+        assert_eq!(second.by_another, Some(std::process::id()));
+        std::thread::sleep(Duration::from_millis(600));
+        assert_eq!(collector.held.lock().unwrap().beats[0]["processes"][0]["live"], true);
+        let mut catalog = file_header(7, 0).to_vec();
+        end_frame(9, &Losses::default(), &mut catalog);
+        run.write("catalog.hodo", &catalog);
+        assert!(!shipper.join().unwrap().unwrap().is_live);
+    });
+    run.assert_there(&collector);
+    let held = collector.held.lock().unwrap();
+    let first = format!("{PART}/spool-000001.hodo");
+    let cuts = held.lengths.iter().filter(|(name, _)| *name == first).map(|(_, length)| *length);
+    assert!(cuts.clone().count() > 2, "it came bit by bit");
+    cuts.for_each(|cut| assert_eq!((cut - 64) % one as u64, 0, "half a frame at {cut}"));
+    assert_eq!(held.repeated, 0);
+}
+
+#[test]
+fn a_launcher_keeps_the_shipper_waiting_for_what_is_to_come() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let settings = run.settings(&collector.url, Mode::Follow);
+    let expecting = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let watch = || {
+            ship(
+                &settings,
+                &Watch { progress: &|_| {}, is_expecting: &|| expecting.load(Ordering::SeqCst) },
+            )
+        };
+        let shipper = scope.spawn(watch);
+        std::thread::sleep(Duration::from_millis(700));
+        assert!(!shipper.is_finished());
+        let late = run.folder.join("p8-0b");
+        std::fs::create_dir(&late).unwrap();
+        copy(&run.process, &late);
+        expecting.store(false, Ordering::SeqCst);
+        shipper.join().unwrap().unwrap();
+    });
+    assert!(collector.file("p8-0b/spool-000002.hodo").is_some());
+}
+
+#[test]
+fn what_was_removed_before_it_was_shipped_is_counted() {
+    let (run, collector) = (Run::new(std::process::id()), Collector::start());
+    run.write("spool-000001.hodo", &frames(1, 2));
+    let settings = run.settings(&collector.url, Mode::Follow);
+    let bytes = frames(1, 2).len() as u64;
+    // Seen once, and gone before the look at which it would have been shipped.
+    let remove = |_: &hodo_ship::Status| {
+        let _ = std::fs::remove_file(run.process.join("spool-000001.hodo"));
+        let mut catalog = file_header(7, 0).to_vec();
+        end_frame(9, &Losses::default(), &mut catalog);
+        run.write("catalog.hodo", &catalog);
+    };
+    let shipped = ship(&settings, &Watch { progress: &remove, is_expecting: &|| false }).unwrap();
+    assert_eq!(shipped.removed_bytes, bytes);
+    assert_eq!(status_of(&run.folder).unwrap().removed_bytes, bytes);
+}
+
+#[test]
+fn everything_means_other_hosts_and_tables_too() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let file = |name: &str, bytes: &[u8]| {
+        let path = run.folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    file("p9-0c/process.json", br#"{"host": "elsewhere", "pid": 1}"#);
+    file("p9-0c/catalog.hodo", b"c");
+    file("tables/spans/p7-0a-000.parquet", b"PAR1");
+    file("pack/work/p7-0a-000.parquet", b"PAR1");
+    file("pack/side.json", b"{}");
+    go(&run.settings(&collector.url, Mode::Once)).unwrap();
+    assert_eq!(collector.file("p9-0c/catalog.hodo"), None);
+    go(&run.settings(&collector.url, Mode::Everything)).unwrap();
+    for (name, bytes) in [
+        ("p9-0c/catalog.hodo", b"c".as_slice()),
+        ("tables.spans/p7-0a-000.parquet", b"PAR1"),
+        ("pack.work/p7-0a-000.parquet", b"PAR1"),
+        ("pack/side.json", b"{}"),
+    ] {
+        assert_eq!(collector.file(name).as_deref(), Some(bytes), "{name}");
+    }
+    let held = collector.held.lock().unwrap();
+    let puts: Vec<_> = held.requests.iter().filter(|request| request.starts_with("PUT")).collect();
+    assert!(puts.last().unwrap().contains("/pack/side.json"), "what makes it packed comes last");
+}
+
+#[test]
+fn a_name_that_no_collector_takes_is_refused_before_anything_is_sent() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("my run");
+    std::fs::create_dir(&folder).unwrap();
+    let run = Run { _parent: parent, process: folder.clone(), folder };
+    let error = run.ship(&Collector::start()).unwrap_err().to_string();
+    assert!(error.contains("\"my run\"") && error.contains("rename"), "{error}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! What shippers told a collector of a run's processes: `shipped.json` in the run's folder there.
+
+use crate::ProcessState;
+use hodo_format::ship::{BEAT_SECONDS, SHIPPED_FILE};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Beats that may be missed before a host counts as silent.
+const MISSED_BEATS: u64 = 5;
+
+/// What was told of a run, by the host that told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shipped {
+    /// Version of this file.
+    pub format: u32,
+    /// Nanoseconds since 1970 when the first of it came, by the collector's clock.
+    pub begun_ns: u64,
+    /// By the name of the host.
+    pub hosts: BTreeMap<String, ShippedHost>,
+}
+
+/// What one host told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShippedHost {
+    /// Nanoseconds since 1970 when it was heard last, by the collector's clock.
+    pub heard_ns: u64,
+    /// Whether all that it had was shipped then.
+    pub done: bool,
+    /// By the name of its folder in the run: whether the process was running.
+    pub processes: BTreeMap<String, bool>,
+}
+
+/// How a process of a shipped run is, as far as shippers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It runs, and its host was heard a moment ago.
+    Live,
+    /// It has ended, and more of its files may still come.
+    Ended,
+    /// It has ended and all that there was of it is here.
+    Complete,
+    /// It ran when its host was heard last, and that was then, in nanoseconds since 1970.
+    Silent(u64),
+}
+
+impl Told {
+    /// Whether more of its files may come.
+    pub(crate) fn is_incomplete(self) -> bool {
+        self != Told::Complete
+    }
+
+    /// The state of a process whose files do not say that it shut its recorder down.
+    pub(crate) fn state(self) -> ProcessState {
+        match self {
+            Told::Live => ProcessState::Live,
+            Told::Ended | Told::Complete => ProcessState::Ended,
+            Told::Silent(_) => ProcessState::Silent,
+        }
+    }
+}
+
+/// How the process in `folder` is, if its run was shipped here.
+pub(crate) fn told(folder: &Path) -> Option<Told> {
+    let name = folder.file_name()?.to_str()?;
+    Some(Shipped::read(folder.parent()?)?.told(name))
+}
+
+/// Whether the run of the process in `folder` was shipped here. Whoever shipped it wrote its files,
+/// so what they name elsewhere on this machine is not looked at.
+pub(crate) fn is_shipped(folder: &Path) -> bool {
+    folder.parent().is_some_and(|run| run.join(SHIPPED_FILE).exists())
+}
+
+/// The state of a process of which nothing but shippers tell.
+pub(crate) fn state_of(folder: &Path) -> ProcessState {
+    told(folder).map_or(ProcessState::Unknown, Told::state)
+}
+
+impl Shipped {
+    /// Version of the file.
+    pub const FORMAT: u32 = 1;
+
+    /// What was told of the run in `folder`; none of a run that was not shipped here.
+    pub fn read(folder: &Path) -> Option<Shipped> {
+        crate::read::json(&folder.join(SHIPPED_FILE))
+    }
+
+    /// Of a run of which something came now.
+    pub fn begun() -> Shipped {
+        Shipped { format: Shipped::FORMAT, begun_ns: now_ns(), hosts: BTreeMap::new() }
+    }
+
+    /// Nanoseconds since 1970 when any host was heard last.
+    pub fn heard_ns(&self) -> u64 {
+        self.hosts.values().map(|host| host.heard_ns).max().unwrap_or(self.begun_ns)
+    }
+
+    /// Whether every host shipped all it had.
+    pub fn is_done(&self) -> bool {
+        !self.hosts.is_empty() && self.hosts.values().all(|host| host.done)
+    }
+
+    /// Whether a process runs on a host that was heard a moment ago.
+    pub fn is_live(&self) -> bool {
+        let now = now_ns();
+        self.hosts
+            .values()
+            .any(|host| !host.is_silent(now) && host.processes.values().any(|live| *live))
+    }
+
+    /// How the process whose folder is `part` is. One that nobody told of yet counts by the host
+    /// that was heard last, which is about to tell of it.
+    pub(crate) fn told(&self, part: &str) -> Told {
+        let now = now_ns();
+        let mut of = self.hosts.values().filter(|host| host.processes.contains_key(part));
+        let host = of.next().or_else(|| self.hosts.values().max_by_key(|host| host.heard_ns));
+        let Some(host) = host else {
+            let only_begun = is_silent(self.begun_ns, now);
+            return if only_begun { Told::Silent(self.begun_ns) } else { Told::Live };
+        };
+        match host.processes.get(part) {
+            _ if host.done => Told::Complete,
+            Some(false) => Told::Ended,
+            _ if host.is_silent(now) => Told::Silent(host.heard_ns),
+            _ => Told::Live,
+        }
+    }
+}
+
+impl ShippedHost {
+    fn is_silent(&self, now_ns: u64) -> bool {
+        is_silent(self.heard_ns, now_ns)
+    }
+}
+
+fn is_silent(heard_ns: u64, now_ns: u64) -> bool {
+    let most = Duration::from_secs(BEAT_SECONDS * MISSED_BEATS).as_nanos() as u64;
+    now_ns.saturating_sub(heard_ns) > most
+}
+
+fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(ago_s: u64, done: bool, processes: &[(&str, bool)]) -> ShippedHost {
+        let heard_ns = now_ns() - ago_s * 1_000_000_000;
+        let processes = processes.iter().map(|(part, live)| ((*part).to_owned(), *live)).collect();
+        ShippedHost { heard_ns, done, processes }
+    }
+
+    fn shipped(hosts: &[ShippedHost]) -> Shipped {
+        let hosts = hosts.iter().enumerate().map(|(n, host)| (format!("host{n}"), host.clone()));
+        Shipped { hosts: hosts.collect(), ..Shipped::begun() }
+    }
+
+    #[test]
+    fn a_process_is_live_as_long_as_its_host_is_heard() {
+        let fresh = shipped(&[host(1, false, &[("p1-a", true), ("p2-b", false)])]);
+        assert_eq!((fresh.told("p1-a"), fresh.told("p2-b")), (Told::Live, Told::Ended));
+        assert_eq!(fresh.told("p3-c"), Told::Live, "its files came before its beat");
+        assert!(fresh.is_live() && !fresh.is_done());
+        let old = shipped(&[host(60, false, &[("p1-a", true), ("p2-b", false)])]);
+        assert!(matches!(old.told("p1-a"), Told::Silent(heard) if heard > 0));
+        assert_eq!(old.told("p2-b"), Told::Ended, "that it ended is known");
+        assert!(!old.is_live());
+    }
+
+    #[test]
+    fn another_host_says_nothing_of_a_process() {
+        let both =
+            shipped(&[host(60, false, &[("p1-a", true)]), host(1, true, &[("p2-b", false)])]);
+        assert!(matches!(both.told("p1-a"), Told::Silent(_)));
+        assert_eq!(both.told("p2-b"), Told::Complete);
+        assert!(!both.is_done(), "one host has not said that it is done");
+        assert!(!Shipped::default().is_done() && !Shipped::default().is_live());
+    }
+}
