@@ -28,6 +28,7 @@ use std::sync::Arc;
 use store::Store;
 use token::Token;
 use tokio::net::TcpListener;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 /// A server that listens and does not answer yet.
@@ -103,8 +104,10 @@ impl Server {
 /// The routes behind the guard.
 fn router(shared: Shared) -> Router {
     let guard = axum::middleware::from_fn_with_state(shared.clone(), guard::guard);
+    // Most answers go no further than this machine, and none is sent twice.
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
     api::router(shared)
-        .layer(CompressionLayer::new())
+        .layer(compression)
         .layer(axum::middleware::from_fn(body::whole))
         .layer(guard)
 }

@@ -1,3 +1,4 @@
+import { fetchBeside } from "./beside";
 import { inlined, isShareFile } from "./inline";
 import { Lru } from "../shared/lru";
 
@@ -39,9 +40,9 @@ export async function getJsonOrNothing<T>(url: string): Promise<T | null> {
   return response.status === 204 ? null : ((await response.json()) as T);
 }
 
-/** The bytes at an address; nothing is remembered. */
+/** The bytes at an address, fetched beside the page; nothing is remembered. */
 export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  return (await ask(url, { signal })).arrayBuffer();
+  return (await ask(url, { signal }, () => fetchBeside(url, signal))).arrayBuffer();
 }
 
 /** Sends JSON and reads JSON. */
@@ -61,11 +62,11 @@ export function forgetList(): void {
   answers.deleteWhere((url) => url.split("?")[0] === "api/runs");
 }
 
-async function ask(url: string, init: RequestInit = {}): Promise<Response> {
+async function ask(url: string, init: RequestInit = {}, asking = () => fetch(url, { credentials: "same-origin", ...init })): Promise<Response> {
   if (isShareFile()) return checked(inlined(url));
   let response: Response;
   try {
-    response = await fetch(url, { credentials: "same-origin", ...init });
+    response = await asking();
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new ApiError(0, "The server does not answer. Is `hodo view` still running? Start it again and open the address it prints.");

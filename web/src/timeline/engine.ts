@@ -29,6 +29,8 @@ export class Engine {
   readonly layout = signal<Layout>({ lines: [], height: 0 });
   readonly view = signal<Viewport>({ t0: 0, t1: 1 });
   readonly problem = signal<Error | null>(null);
+  /** How often all tiles of a view were there. */
+  readonly rests = signal(0);
   readonly meter = new FrameMeter();
   readonly overlay: Overlay = { selected: null, pointed: null, range: null, pointer_ns: null, arrows: [], markLines: [], gaps: [] };
   readonly tiles: TileStore;
@@ -53,11 +55,18 @@ export class Engine {
 
   constructor(run: string, private readonly stage: Stage, filter: () => string, renderer: string) {
     this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error));
+    this.tiles.rested = () => this.rests.value++;
     this.curves = new CurveStore(run, () => this.invalidate());
-    this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.boxes);
+    this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.front, () => this.layout.value, () => this.look);
+    // Without WebGL one canvas holds it all.
+    if (this.isFlat) for (const canvas of [stage.grid, stage.boxes]) canvas.style.display = "none";
     this.watcher = new ResizeObserver(() => this.invalidate());
     this.watcher.observe(stage.scroll);
     stage.scroll.addEventListener("scroll", this.invalidate, { passive: true });
+  }
+
+  private get isFlat(): boolean {
+    return this.renderer?.kind === "2d";
   }
 
   get rendererKind(): string {
@@ -163,7 +172,7 @@ export class Engine {
     const ratio = devicePixelRatio || 1;
     this.width_px = Math.max(1, host?.clientWidth ?? 1);
     const height_px = scroll.clientHeight;
-    for (const canvas of [grid, boxes, front]) sizeCanvas(canvas, this.width_px, height_px, ratio);
+    for (const canvas of this.isFlat ? [front] : [grid, boxes, front]) sizeCanvas(canvas, this.width_px, height_px, ratio);
     return { t0: this.view.value.t0, ns_per_px: this.ns_per_px, scroll_px: scroll.scrollTop, width_px: this.width_px, height_px, ratio, pointed: this.pointedName, theme: theme.value };
   }
 
@@ -171,9 +180,9 @@ export class Engine {
     const frame = this.frame();
     this.refresh(frame);
     this.renderer?.draw(frame);
-    const under = cleared(this.stage.grid, frame);
+    const under = this.isFlat ? null : cleared(this.stage.grid, frame);
     if (under) drawGrid(under, this.layout.value, frame, this.look);
-    const context = cleared(this.stage.front, frame);
+    const context = this.isFlat ? scaled(this.stage.front, frame) : cleared(this.stage.front, frame);
     if (!context) return;
     this.drawCurves(context, frame);
     if (this.batch) this.labels.write(context, this.batch, frame);
@@ -242,10 +251,16 @@ export class Engine {
   }
 }
 
-/** A canvas wiped for a new frame. */
-function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
+/** A canvas to draw on in the page's pixels. */
+function scaled(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
   const context = canvas.getContext("2d");
   context?.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
+  return context;
+}
+
+/** The same, wiped for a new frame. */
+function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
+  const context = scaled(canvas, frame);
   context?.clearRect(0, 0, frame.width_px, frame.height_px);
   return context;
 }

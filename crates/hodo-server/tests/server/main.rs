@@ -6,4 +6,5 @@ mod client;
 mod guard;
 mod limits;
 mod live;
+mod opening;
 mod routes;

@@ -13,7 +13,7 @@ const EPOCH: u64 = 1_000;
 const WALL_NS: u64 = 1_000_000_000_000_000;
 
 /// A scope: start and length in nanoseconds, which of the earlier ones is its parent, its name.
-type Drawn = (u64, u64, Option<usize>, u32);
+pub(super) type Drawn = (u64, u64, Option<usize>, u32);
 
 fn process(spans: Spans, threads: u32) -> Process {
     let anchor =
@@ -39,7 +39,7 @@ fn process(spans: Spans, threads: u32) -> Process {
     }
 }
 
-fn run(drawn: &[Drawn]) -> Run {
+pub(super) fn run(drawn: &[Drawn]) -> Run {
     made(drawn, 0)
 }
 
