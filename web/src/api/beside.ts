@@ -1,5 +1,8 @@
 import type { Arrival, Wish } from "./fetcher";
 
+/** What a server answered. */
+export interface Answer { status: number; bytes: ArrayBuffer }
+
 /** Fetches on a thread of its own. */
 class Beside {
   private readonly waiting = new Map<number, (arrival: Arrival) => void>();
@@ -12,7 +15,7 @@ class Beside {
     });
   }
 
-  async fetch(url: string, signal?: AbortSignal): Promise<Response> {
+  async fetch(url: string, signal?: AbortSignal): Promise<Answer> {
     const id = ++this.last;
     const arrived = new Promise<Arrival>((done) => this.waiting.set(id, done));
     const stop = () => this.tell({ stop: id });
@@ -22,7 +25,7 @@ class Beside {
     signal?.removeEventListener("abort", stop);
     signal?.throwIfAborted();
     if (status === null) throw new TypeError("the server does not answer");
-    return new Response(bytes, { status });
+    return { status, bytes };
   }
 
   private tell(wish: Wish): void {
@@ -38,10 +41,12 @@ function script(): string {
 }
 
 /** Fetches beside the page where that can be, else in it. */
-export function fetchBeside(url: string, signal?: AbortSignal): Promise<Response> {
+export async function fetchBeside(url: string, signal?: AbortSignal): Promise<Answer> {
   if (beside === undefined) {
     const name = typeof Worker === "undefined" ? "" : script();
     beside = name ? new Beside(new Worker(name, { type: "module" })) : null;
   }
-  return beside ? beside.fetch(url, signal) : fetch(url, { credentials: "same-origin", signal });
+  if (beside) return beside.fetch(url, signal);
+  const response = await fetch(url, { credentials: "same-origin", signal });
+  return { status: response.status, bytes: await response.arrayBuffer() };
 }

@@ -42,7 +42,10 @@ export async function getJsonOrNothing<T>(url: string): Promise<T | null> {
 
 /** The bytes at an address, fetched beside the page; nothing is remembered. */
 export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  return (await ask(url, { signal }, () => fetchBeside(url, signal))).arrayBuffer();
+  if (isShareFile()) return (await checked(inlined(url))).arrayBuffer();
+  const { status, bytes } = await heard(fetchBeside(url, signal), signal);
+  if (status !== 200) await checked(new Response(bytes, { status }));
+  return bytes;
 }
 
 /** Sends JSON and reads JSON. */
@@ -62,16 +65,19 @@ export function forgetList(): void {
   answers.deleteWhere((url) => url.split("?")[0] === "api/runs");
 }
 
-async function ask(url: string, init: RequestInit = {}, asking = () => fetch(url, { credentials: "same-origin", ...init })): Promise<Response> {
+async function ask(url: string, init: RequestInit = {}): Promise<Response> {
   if (isShareFile()) return checked(inlined(url));
-  let response: Response;
+  return checked(await heard(fetch(url, { credentials: "same-origin", ...init }), init.signal));
+}
+
+/** What a server answers, or that it does not. */
+async function heard<T>(answer: Promise<T>, signal?: AbortSignal | null): Promise<T> {
   try {
-    response = await asking();
+    return await answer;
   } catch (error) {
-    if (init.signal?.aborted) throw error;
+    if (signal?.aborted) throw error;
     throw new ApiError(0, "The server does not answer. Is `hodo view` still running? Start it again and open the address it prints.");
   }
-  return checked(response);
 }
 
 async function checked(response: Response): Promise<Response> {

@@ -23,6 +23,8 @@ export interface Stage { scroll: HTMLElement; grid: HTMLCanvasElement; boxes: HT
 
 /** Slack around thin boxes for the pointer. */
 const SLACK_PX = 3;
+/** Between two packings of boxes while tiles arrive. */
+const PACKING_PAUSE_MS = 100;
 
 /** Draws the timeline of a run; one frame at most for each of the screen's. */
 export class Engine {
@@ -50,12 +52,13 @@ export class Engine {
   private minimap = new Minimap();
   private dirty = true;
   private scheduled = 0;
+  private packing = 0;
   private following = true;
   private readonly watcher: ResizeObserver;
 
   constructor(run: string, private readonly stage: Stage, filter: () => string, renderer: string) {
     this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error));
-    this.tiles.rested = () => this.rests.value++;
+    this.tiles.rested = () => this.rest();
     this.curves = new CurveStore(run, () => this.invalidate());
     this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.front, () => this.layout.value, () => this.look);
     // Without WebGL one canvas holds it all.
@@ -75,6 +78,7 @@ export class Engine {
 
   dispose(): void {
     cancelAnimationFrame(this.scheduled);
+    clearTimeout(this.packing);
     this.watcher.disconnect();
     this.stage.scroll.removeEventListener("scroll", this.invalidate);
     this.tiles.clear();
@@ -150,10 +154,19 @@ export class Engine {
 
   private arrived(key: TileKey): void {
     if (key.index === 0 && key.res_ns === wholeRunResolution(this.end_ns)) this.minimap.reset();
+    // Tiles come one after another; packing the boxes for each would be most of a frame's work.
+    if (!this.batch?.count) this.rebuild();
+    else this.packing ||= window.setTimeout(() => this.rebuild(), PACKING_PAUSE_MS);
+  }
+
+  private rest(): void {
+    this.rests.value++;
     this.rebuild();
   }
 
   private rebuild(): void {
+    clearTimeout(this.packing);
+    this.packing = 0;
     this.dirty = true;
     this.invalidate();
   }
@@ -192,7 +205,7 @@ export class Engine {
 
   /** Asks for the tiles of this frame and packs what is there, when something changed. */
   private refresh(frame: Frame): void {
-    const window = windowOf(this.layout.value, frame.scroll_px, frame.height_px, this.view.value, resolution(frame.ns_per_px), this.end_ns);
+    const window = windowOf(this.layout.value, frame.scroll_px, frame.height_px, this.view.value, resolution(frame.ns_per_px), this.end_ns, this.window?.clip);
     if (window.text !== this.window?.text) {
       this.window = window;
       this.dirty = true;

@@ -6,6 +6,8 @@ import type { Viewport } from "./viewport";
 
 /** Pixels above and below the window for which tiles are asked too, and for which boxes are ready. */
 const OVERSCAN_PX = 300, READY_PX = 60;
+/** A clip that is so many times as long as the view is made anew. */
+const MOST_CLIP = 5;
 
 /** What is drawn of a run: lines, tiles and their resolution. */
 export interface Window {
@@ -22,20 +24,24 @@ export interface Window {
 }
 
 /** The tracks with boxes in a stretch of pixels, and the tiles that cover the view. */
-export function windowOf(layout: Layout, scroll_px: number, height_px: number, view: Viewport, res_ns: number, end_ns: number): Window {
+export function windowOf(layout: Layout, scroll_px: number, height_px: number, view: Viewport, res_ns: number, end_ns: number, before?: Viewport): Window {
   const linesWithin = (margin_px: number) => linesIn(layout, scroll_px - margin_px, scroll_px + height_px + margin_px).filter(({ track }) => track?.kind === "thread" || track?.kind === "stream");
   const [lines, drawn] = [linesWithin(OVERSCAN_PX), linesWithin(READY_PX)];
   const [first, last] = tilesOver(view, res_ns, end_ns);
-  const clip = clipOf(view);
+  const clip = before && stillFits(before, view) ? before : clipOf(view);
   const text = [res_ns, first, last, clip.t0, clip.t1, lines[0]?.key, lines.length, drawn[0]?.key, drawn.length].join(" ");
   return { lines, drawn, clip, res_ns, first, last, text };
 }
 
-/** A stretch around the view that stays the same while the view moves a little. */
+/** The view, and half as much on either side. */
 function clipOf({ t0, t1 }: Viewport): Viewport {
   const half = (t1 - t0) / 2;
-  const step = 2 ** Math.floor(Math.log2(Math.max(half, 1)));
-  return { t0: Math.floor((t0 - half) / step) * step, t1: Math.ceil((t1 + half) / step) * step };
+  return { t0: t0 - half, t1: t1 + half };
+}
+
+/** Whether a clip still has all of the view, and not much more. */
+function stillFits(clip: Viewport, view: Viewport): boolean {
+  return clip.t0 <= view.t0 && clip.t1 >= view.t1 && clip.t1 - clip.t0 <= MOST_CLIP * (view.t1 - view.t0);
 }
 
 /** The tiles to ask for, most wanted first: those in view, whole runs, then neighbours. */

@@ -25,17 +25,18 @@ export const NO_TAG = 0xffffffff;
 const MAGIC = 0x314c5448, MAGIC_OF_SEVERAL = 0x534c5448;
 const HEADER_BYTES = 24;
 
-/** Reads a tile; throws when it is not one. */
-export function decodeTile(buffer: ArrayBuffer): Tile {
-  const head = new DataView(buffer);
-  if (buffer.byteLength < HEADER_BYTES || head.getUint32(0, true) !== MAGIC) throw new Error("not a tile: the page and the server do not fit; reload the page");
+/** Reads the tile that is all of a buffer, or its bytes from `from` to before `to`; throws when it is none. */
+export function decodeTile(buffer: ArrayBuffer, from = 0, to = buffer.byteLength): Tile {
+  const isLong = from + HEADER_BYTES <= to && to <= buffer.byteLength;
+  const head = new DataView(buffer, isLong ? from : 0);
+  if (!isLong || head.getUint32(0, true) !== MAGIC) throw new Error("not a tile: the page and the server do not fit; reload the page");
   const count = head.getUint32(4, true);
-  let at = HEADER_BYTES;
+  let at = from + HEADER_BYTES;
   const column = (bytes: number): number => {
-    const from = at;
+    const begin = at;
     at = align(at + bytes * count);
-    if (from + bytes * count > buffer.byteLength) throw new Error("a tile that is cut off");
-    return from;
+    if (begin + bytes * count > to) throw new Error("a tile that is cut off");
+    return begin;
   };
   const tile: Tile = {
     t0: head.getFloat64(8, true),
@@ -49,7 +50,7 @@ export function decodeTile(buffer: ArrayBuffer): Tile {
     depth: new Uint16Array(buffer, column(2), count),
     busy: new Uint8Array(buffer, column(1), count),
     flags: new Uint8Array(buffer, column(1), count),
-    tag: count > 0 && at + 4 * count <= buffer.byteLength ? new Uint32Array(buffer, column(4), count) : null,
+    tag: count > 0 && at + 4 * count <= to ? new Uint32Array(buffer, column(4), count) : null,
   };
   return isSorted(tile) ? tile : sorted(tile);
 }
@@ -62,7 +63,7 @@ export function decodeTiles(buffer: ArrayBuffer): Tile[] {
   let at = 8;
   for (let left = head.getUint32(4, true); left > 0; left--) {
     const bytes = Number(head.getBigUint64(at, true));
-    tiles.push(decodeTile(buffer.slice(at + 8, at + 8 + bytes)));
+    tiles.push(decodeTile(buffer, at + 8, at + 8 + bytes));
     at += 8 + bytes;
   }
   return tiles;

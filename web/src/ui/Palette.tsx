@@ -88,12 +88,16 @@ function useItems(words: string): Item[] {
   return [...views, ...(run === null ? [] : scopeItems(run, hits)), ...runItems([...runs], words)];
 }
 
-/** Opens the palette by Ctrl+K, or as editors do by Ctrl+Shift+P; true when it did. */
-export function opensPalette(event: KeyboardEvent): boolean {
+/** Opens the palette by Ctrl+K, or as editors do by Ctrl+Shift+P; Esc closes it wherever the focus is. */
+export function followPaletteKeys(event: KeyboardEvent): void {
   const key = event.key.toLowerCase();
+  if (key === "escape" && paletteOpen.value) {
+    // Once it has the focus it gives that back by itself.
+    if (!document.activeElement?.closest(".palette")) paletteOpen.value = false;
+    return;
+  }
   const isWish = (event.ctrlKey || event.metaKey) && !event.altKey && (key === "k" || (key === "p" && event.shiftKey));
-  if (!isWish) return false;
+  if (!isWish) return;
   event.preventDefault();
   paletteOpen.value = true;
-  return true;
 }

@@ -160,7 +160,7 @@ test("Ctrl+K goes to a view, a scope or a run from wherever one is", async () =>
   await page.getByRole("option", { name: /Flame/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("tree", { name: "Flame graph" }).waitFor();
-  assert.equal(await page.getByRole("dialog").count(), 0);
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
   await box.fill("backward");
   await page.getByRole("option", { name: /backward/ }).first().click();
@@ -174,7 +174,7 @@ test("Ctrl+K goes to a view, a scope or a run from wherever one is", async () =>
   await page.waitForFunction(() => location.hash.includes("run/growing/overview"));
   await page.keyboard.press("Control+k");
   await page.keyboard.press("Escape");
-  assert.equal(await page.getByRole("dialog").count(), 0);
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   check();
   await close();
 });
