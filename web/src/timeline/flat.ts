@@ -131,7 +131,9 @@ function paintBoxes(pixels: Uint32Array, width: number, frame: Frame, batch: Bat
     }
     if (top >= bottom) continue;
     const from = left < 0 ? 0 : left | 0;
-    const to = Math.min(width, Math.max(from + 1, Math.round(right) - (right - left > 3 * frame.ratio ? 1 : 0)));
+    // Boxes that are wide enough leave a gap to the next.
+    const end = right - left > 3 * frame.ratio ? Math.floor(right) - 1 : Math.round(right);
+    const to = Math.min(width, Math.max(from + 1, end));
     let colour = (OPAQUE | (words[at + 3]! & 0xffffff)) >>> 0;
     const share = words[at + 4]! >>> 24;
     if (share !== 255) colour = mixed(colour, ground, share / 255);
