@@ -294,3 +294,18 @@ fn the_main_loop_is_the_outermost_that_is_called_one() {
         "the outermost that goes round often"
     );
 }
+
+#[test]
+fn a_short_loop_further_out_is_not_the_main_one() {
+    // A benchmark of twelve short steps beside epochs of long ones.
+    let mut drawn: Vec<Drawn> = vec![(0, 10_000, None, 0), (0, 9_000, Some(0), 0)];
+    drawn.extend((0..12).map(|step| (step * 700, 600, Some(1), 1)));
+    drawn.push((20_000, 200, None, 2));
+    let bench = drawn.len() - 1;
+    drawn.extend((0..12).map(|step| (20_000 + step * 12, 10, Some(bench), 1)));
+    let mut run = indexed(&drawn);
+    let texts = ["epoch", "step", "benchmark"];
+    (0..).zip(texts).for_each(|(id, text)| run.processes[0].names.insert(id, text));
+    let steps = run.timeline(&mut Stable::default()).steps(&run, &Filter::default());
+    assert_eq!(steps.expect("a loop")["path"], serde_json::json!(["epoch", "epoch", "step"]));
+}
