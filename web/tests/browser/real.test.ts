@@ -114,6 +114,7 @@ test("a range sums up, and its flame is of the range", real, async () => {
   const end = (await view(page)).end_ns;
   await to(page, `#/run/${demos[0]}/timeline?t0=${Math.round(end * 0.1)}&t1=${Math.round(end * 0.3)}`);
   await page.getByRole("heading", { name: /Range of/ }).waitFor();
+  await page.getByRole("table", { name: "scopes in the range" }).locator("tbody tr").first().waitFor();
   const names = (await rows(page, "scopes in the range")).map((row) => row[0]!);
   assert.ok(names.some((name) => name.endsWith("batch")), names.join(", "));
   await page.getByRole("region", { name: "Details" }).getByRole("link", { name: "Flame" }).click();
