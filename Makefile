@@ -14,6 +14,7 @@ export HODO_CUPTI := $(CACHE)/cupti-few
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 DENY_VERSION := 0.20.2
+AUDIT_VERSION := 0.22.2
 FUZZ_VERSION := 0.13.2
 CBINDGEN_VERSION := 0.29.2
 
@@ -22,8 +23,8 @@ help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: ## Build the light profile and run the embedded training loop, then its report
-	@cargo run --locked --profile demo -p hodo-cli --bin hodo -- demo
+demo: ## Build the light profile and run the embedded training loop: its page while it records, then its report
+	@cargo run --locked --profile demo -p hodo-cli --bin hodo -- demo --open
 
 .PHONY: build
 build: ## Build the `hodo` command for daily use
@@ -45,6 +46,8 @@ test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready
 	@bash scripts/python-tests.sh "$(CACHE)"
 	@bash scripts/hooks-tests.sh "$(CACHE)" system
 	@bash cpp/tests/run.sh "$(CACHE)"
+	@cargo build --locked --quiet -p hodo-cli
+	@HODO_OPTIONAL=1 HODO_BIN="$(CARGO_TARGET_DIR)/debug/hodo" bash scripts/page.sh test
 
 .PHONY: test-spark
 test-spark: sql ## The tables of a run as Spark reads them; installs Java where there is none
@@ -87,6 +90,8 @@ test-sql: $(CACHE)/venv-sql/.ready ## `hodo sql`: answers, limits, refusals, the
 	@command -v tmux >/dev/null || { [[ $$EUID -eq 0 ]] && apt-get install -y --no-install-recommends tmux >/dev/null; } \
 	  || echo "test-sql: without tmux, the prompt is not driven on a terminal" >&2
 	@HODO_SQL_PYTHON=$(CACHE)/venv-sql/bin/python cargo test --locked --release --manifest-path sql/Cargo.toml
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@HODO_OPTIONAL=1 HODO_BIN="$(CARGO_TARGET_DIR)/demo/hodo" HODO_SQL="$(CARGO_TARGET_DIR)/release/hodo-sql" bash scripts/page.sh sql
 
 .PHONY: test-cpp
 test-cpp: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
@@ -101,6 +106,20 @@ test-page: ## The page: types, unit tests, size, freshness, and every view in Ch
 	@cargo build --locked --quiet --profile demo -p hodo-cli
 	@HODO_BIN="$(CARGO_TARGET_DIR)/demo/hodo" bash scripts/page.sh test
 
+.PHONY: test-api
+test-api: $(CACHE)/venv-api/.ready ## The API of `hodo view` against docs/openapi.json: schemathesis asks it thousands of things (HODO_EXAMPLES=n)
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@bash scripts/api-tests.sh "$(CACHE)" "$(CARGO_TARGET_DIR)/demo/hodo"
+
+# Of hodo-sql's: quick-xml reads what an object store answers that the user named; datafusion 55 allows none that is mended.
+SQL_KNOWN := --ignore RUSTSEC-2026-0194 --ignore RUSTSEC-2026-0195
+
+.PHONY: audit
+audit: $(CACHE)/tools/bin/cargo-audit ## Known vulnerabilities of dependencies, by cargo-audit (HODO_ADVISORIES=FOLDER: a copy of the database)
+	@database=($${HODO_ADVISORIES:+--db "$$HODO_ADVISORIES" --no-fetch})
+	$(CACHE)/tools/bin/cargo-audit audit "$${database[@]}"
+	$(CACHE)/tools/bin/cargo-audit audit --file sql/Cargo.lock $(SQL_KNOWN) "$${database[@]}"
+
 .PHONY: header
 header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runtime
 	@bash cpp/header.sh "$(CACHE)/tools/bin/cbindgen"
@@ -112,6 +131,10 @@ bench: ## Cost of a scope against the floor and the peers, pump and report figur
 .PHONY: bench-large
 bench-large: ## Time and memory of the report and of exports of a hundred million spans
 	@bash benches/large.sh $(BENCH_ARGS)
+
+.PHONY: bench-page
+bench-page: ## The page over ten and a hundred million spans: opening, tiles, memory, frame times in Chromium (BENCH_ARGS)
+	@bash benches/page.sh $(BENCH_ARGS)
 
 .PHONY: bench-python
 bench-python: $(CACHE)/venv/.ready ## Cost of a scope in Python against an empty native context manager and the peers
@@ -191,12 +214,18 @@ $(CACHE)/venv/.ready: tests/requirements.txt
 $(CACHE)/venv-sql/.ready: sql/tests/requirements.txt
 	@bash scripts/venv.sh "$(CACHE)/venv-sql" sql/tests/requirements.txt
 
+$(CACHE)/venv-api/.ready: tests/api/requirements.txt
+	@bash scripts/venv.sh "$(CACHE)/venv-api" tests/api/requirements.txt
+
 $(CACHE)/cupti-few/.ready: tests/cupti/fetch.py tests/cupti/probe.c tests/cupti/versions.txt $(CACHE)/venv/.ready
 	@$(CACHE)/venv/bin/python tests/cupti/fetch.py "$(CACHE)/cupti-few" 12.9 13.0.85
 	@touch "$@"
 
 $(CACHE)/tools/bin/cargo-deny:
 	@cargo install --locked --quiet cargo-deny --version $(DENY_VERSION) --root "$(CACHE)/tools"
+
+$(CACHE)/tools/bin/cargo-audit:
+	@cargo install --locked --quiet cargo-audit --version $(AUDIT_VERSION) --root "$(CACHE)/tools"
 
 $(CACHE)/tools/bin/cargo-fuzz:
 	@cargo install --locked --quiet cargo-fuzz --version $(FUZZ_VERSION) --root "$(CACHE)/tools"

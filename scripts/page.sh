@@ -1,9 +1,27 @@
 #!/usr/bin/env bash
-# Builds the page that `hodo view` serves, or tests it: page.sh build | test
+# The page that `hodo view` serves: page.sh build | unit | test | sql | ready
+#   build  writes crates/hodo-server/page from web/
+#   unit   types, unit tests, size, and whether the committed page is fresh
+#   test   the same, and every view in Chromium (HODO_BIN: over real runs too)
+#   sql    the view of SQL with the program that answers it (HODO_BIN, HODO_SQL)
+#   ready  only fetches what the others need
+# With HODO_OPTIONAL=1 it is no failure, but said, that Node.js or Chromium is not here and cannot be installed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root/web"
-command -v npm >/dev/null || { echo "page: needs Node.js 20 or newer with npm" >&2; exit 1; }
+
+lacking() {
+    echo "page: not tested: $1" >&2
+    [[ -n ${HODO_OPTIONAL:-} ]] && exit 0
+    exit 1
+}
+
+# Installs packages where that is allowed.
+install() {
+    [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null && apt-get install -y --no-install-recommends "$@" >/dev/null
+}
+
+command -v npm >/dev/null || install nodejs npm || lacking "it needs Node.js 20 or newer with npm"
 if [[ ! -f node_modules/.ready || package-lock.json -nt node_modules/.ready ]]; then
     npm ci --no-audit --no-fund --loglevel=error
     touch node_modules/.ready
@@ -12,8 +30,12 @@ fi
 chromium() {
     [[ -n ${CHROMIUM:-} ]] && return
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && return
-    [[ $EUID -eq 0 ]] && apt-get install -y --no-install-recommends chromium fonts-dejavu-core >/dev/null ||
-        { echo "page: the browser tests need Chromium: install it, or set CHROMIUM to one" >&2; exit 1; }
+    install chromium fonts-dejavu-core || lacking "the browser tests need Chromium: install it, or set CHROMIUM to one"
+}
+
+unit() {
+    npx tsc --noEmit
+    npm run --silent unit
 }
 
 case $1 in
@@ -21,14 +43,23 @@ build)
     npx tsc --noEmit
     node build.mjs
     ;;
+unit)
+    unit
+    ;;
 test)
+    unit
     chromium
-    npx tsc --noEmit
-    npm run --silent unit
     npm run --silent browser
     ;;
+sql)
+    chromium
+    npm run --silent browser real
+    ;;
+ready)
+    chromium
+    ;;
 *)
-    echo "page: build or test, not $1" >&2
+    echo "page: build, unit, test, sql or ready, not $1" >&2
     exit 2
     ;;
 esac

@@ -12,7 +12,7 @@ const BUDGET_GZIP_BYTES = 120 * 1024;
 /** The built files by name. */
 export async function pageFiles() {
   const result = await build({
-    entryPoints: { app: path.join(here, "src/main.tsx") },
+    entryPoints: { app: path.join(here, "src/main.tsx"), fetcher: path.join(here, "src/api/fetcher.ts") },
     bundle: true,
     minify: true,
     format: "esm",
@@ -28,11 +28,11 @@ export async function pageFiles() {
   const files = new Map();
   let html = await readFile(path.join(here, "index.html"), "utf8");
   for (const { path: file, contents } of result.outputFiles) {
-    const ext = path.extname(file).slice(1);
+    const [what, ext] = path.basename(file).split(".");
     const hash = createHash("sha256").update(contents).digest("hex").slice(0, 10);
-    const name = `app.${hash}.${ext}`;
+    const name = `${what}.${hash}.${ext}`;
     files.set(name, Buffer.from(contents));
-    html = html.replace(`APP_${ext.toUpperCase()}`, name);
+    html = html.replace(`${what}_${ext}`.toUpperCase(), name);
   }
   files.set("index.html", Buffer.from(html));
   return files;
@@ -49,7 +49,7 @@ async function write(folder) {
   if (size > BUDGET_GZIP_BYTES) throw new Error(`the page is ${size} bytes gzipped, more than ${BUDGET_GZIP_BYTES}`);
   await mkdir(folder, { recursive: true });
   for (const old of await readdir(folder)) {
-    if (/^app\..*\.(js|css)$/.test(old) && !files.has(old)) await rm(path.join(folder, old));
+    if (/^(app|fetcher)\..*\.(js|css)$/.test(old) && !files.has(old)) await rm(path.join(folder, old));
   }
   for (const [name, bytes] of files) await writeFile(path.join(folder, name), bytes);
   console.log(`page: ${(size / 1024).toFixed(1)} KiB gzipped in ${path.relative(process.cwd(), folder) || "."}`);

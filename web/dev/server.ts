@@ -4,6 +4,7 @@ import path from "node:path";
 import * as answers from "./answers";
 import { comparison, flame, report } from "./report";
 import { devRuns, type DevRun } from "./runs";
+import { encodeTiles } from "../src/timeline/tile";
 import { tileOf } from "./tiles";
 
 const TYPES: Record<string, string> = { html: "text/html; charset=utf-8", js: "text/javascript", css: "text/css" };
@@ -66,12 +67,13 @@ function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: str
   switch (what) {
     case "tracks": return json(response, answers.tracks(run));
     case "report": return json(response, report(run, filter));
+    case "opening": return json(response, { state: "open" });
     case "steps": return json(response, answers.steps(run));
     case "tiles": {
-      const track = run.tracks.find((each) => String(each.id) === params.get("track"));
-      if (!track) return json(response, { error: "no such track" }, 404);
-      const tile = tileOf(track, number("t0", 0), number("t1", 0), number("res", 1), run.end_ns, (name) => answers.nameId(run, name), (_, k, name) => filter !== "" && !answers.fits(filter, k, name));
-      response.writeHead(200, { "content-type": "application/octet-stream" }).end(Buffer.from(tile));
+      const tracks = (params.get("track") ?? "").split(",").flatMap((id) => run.tracks.filter((each) => String(each.id) === id));
+      if (tracks.length === 0) return json(response, { error: "no such track" }, 404);
+      const tiles = tracks.map((track) => tileOf(track, number("t0", 0), number("t1", 0), number("res", 1), run.end_ns, (name) => answers.nameId(run, name), (_, k, name) => filter !== "" && !answers.fits(filter, k, name)));
+      response.writeHead(200, { "content-type": "application/octet-stream" }).end(Buffer.from(tiles.length === 1 ? tiles[0]! : encodeTiles(tiles)));
       return;
     }
     case "spans": case "kernels": {

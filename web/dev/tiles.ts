@@ -17,6 +17,7 @@ export function tileOf(track: TrackModel, t0: number, t1: number, res_ns: number
     depth: Uint16Array.from(boxes, (box) => box.depth),
     busy: Uint8Array.from(boxes, (box) => box.busy),
     flags: Uint8Array.from(boxes, (box) => box.flags),
+    tag: null,
   });
 }
 

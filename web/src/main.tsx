@@ -10,6 +10,7 @@ import { sharedRun } from "./api/inline";
 import { followAddress, go, route, viewLink } from "./state/route";
 import { followTheme } from "./state/theme";
 import { Help, helpOpen } from "./ui/Help";
+import { Palette, followPaletteKeys } from "./ui/Palette";
 import { Shell } from "./ui/Shell";
 import { Compare } from "./views/Compare";
 import { Flame } from "./views/Flame";
@@ -43,6 +44,7 @@ function App() {
     <>
       <Shell><Page /></Shell>
       <Help />
+      <Palette />
     </>
   );
 }
@@ -56,6 +58,8 @@ followTheme();
 followAddress();
 followGrowth();
 addEventListener("keydown", keys);
+// Before whatever has the focus: a box to type in keeps its keys to itself.
+addEventListener("keydown", followPaletteKeys, { capture: true });
 const shared = sharedRun();
 if (shared !== null && route.value.run === null) go(viewLink("overview", shared));
 render(<App />, document.getElementById("app") as HTMLElement);

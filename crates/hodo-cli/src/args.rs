@@ -124,6 +124,7 @@ Examples:
 const DEMO_EXAMPLES: &str = "\
 Examples:
   hodo demo
+  hodo demo --open
   hodo demo --seconds 1 --json";
 
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -751,6 +752,10 @@ pub struct DemoArgs {
     /// Print the report as one JSON document instead of text.
     #[arg(long)]
     pub json: bool,
+
+    /// Show the run on the page while it records, and on a terminal after that until Ctrl-C.
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// `hodo completions`.

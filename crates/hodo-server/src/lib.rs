@@ -33,6 +33,7 @@ use std::sync::Arc;
 use store::Store;
 use token::Token;
 use tokio::net::TcpListener;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 /// Connections at a time.
@@ -118,5 +119,7 @@ fn router(shared: Shared, door: Arc<Door>) -> Router {
 
 /// The page and its API, for whoever got past a guard.
 fn reading(shared: Shared) -> Router {
-    api::router(shared).layer(CompressionLayer::new()).layer(axum::middleware::from_fn(body::whole))
+    // Most answers go no further than this machine, and none is sent twice.
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    api::router(shared).layer(compression).layer(axum::middleware::from_fn(body::whole))
 }

@@ -168,6 +168,12 @@ impl Backwards {
         self.ticks.wrapping_add((ns * self.ticks_per_ns) as i64 as u64)
     }
 
+    /// The same for any moment that someone may ask for: one that no tick is at is the nearest end.
+    pub(crate) fn moment_or_end(&self, ns: i64) -> u64 {
+        let apart = (i128::from(ns) - i128::from(self.ns)) as f64 * self.ticks_per_ns;
+        (i128::from(self.ticks) + apart as i128).clamp(0, u64::MAX.into()) as u64
+    }
+
     /// About as many ticks as take `ns`.
     #[inline]
     pub(crate) fn length(&self, ns: i64) -> u64 {
@@ -226,6 +232,16 @@ mod tests {
         assert_eq!(at(6), 6_000_000_000 - HOUR);
         // Before the first anchor there is only that to go by.
         assert_eq!(clock.wall_ns(3_000) - WALL as i64, -1_000);
+    }
+
+    #[test]
+    fn any_moment_has_a_tick_and_they_keep_their_order() {
+        let back = stepped().backwards();
+        let moments = [i64::MIN, -1, 0, WALL as i64 - 1_000, WALL as i64, i64::MAX - 1, i64::MAX];
+        let ticks = moments.map(|ns| back.moment_or_end(ns));
+        assert!(ticks.is_sorted(), "{ticks:?}");
+        assert_eq!((ticks[0], ticks[3], ticks[4]), (0, 3_000, 5_000));
+        assert_eq!(back.moment(WALL as i64), ticks[4]);
     }
 
     #[test]

@@ -1,3 +1,4 @@
+import { fetchBeside } from "./beside";
 import { inlined, isShareFile } from "./inline";
 import { Lru } from "../shared/lru";
 
@@ -39,9 +40,12 @@ export async function getJsonOrNothing<T>(url: string): Promise<T | null> {
   return response.status === 204 ? null : ((await response.json()) as T);
 }
 
-/** The bytes at an address; nothing is remembered. */
+/** The bytes at an address, fetched beside the page; nothing is remembered. */
 export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  return (await ask(url, { signal })).arrayBuffer();
+  if (isShareFile()) return (await checked(inlined(url))).arrayBuffer();
+  const { status, bytes } = await heard(fetchBeside(url, signal), signal);
+  if (status !== 200) await checked(new Response(bytes, { status }));
+  return bytes;
 }
 
 /** Sends JSON and reads JSON. */
@@ -63,14 +67,17 @@ export function forgetList(): void {
 
 async function ask(url: string, init: RequestInit = {}): Promise<Response> {
   if (isShareFile()) return checked(inlined(url));
-  let response: Response;
+  return checked(await heard(fetch(url, { credentials: "same-origin", ...init }), init.signal));
+}
+
+/** What a server answers, or that it does not. */
+async function heard<T>(answer: Promise<T>, signal?: AbortSignal | null): Promise<T> {
   try {
-    response = await fetch(url, { credentials: "same-origin", ...init });
+    return await answer;
   } catch (error) {
-    if (init.signal?.aborted) throw error;
+    if (signal?.aborted) throw error;
     throw new ApiError(0, "The server does not answer. Is `hodo view` still running? Start it again and open the address it prints.");
   }
-  return checked(response);
 }
 
 async function checked(response: Response): Promise<Response> {

@@ -229,3 +229,9 @@ export interface Comparison {
   notes?: string[];
 }
 export interface SqlAnswer { columns: { name: string; type: string }[]; rows: unknown[][]; cut: boolean; took_ms: number }
+
+/** How far a run has been read. */
+export type Opening =
+  | { state: "closed" | "open" }
+  | { state: "reading"; read_bytes: number; total_bytes: number; passed_ms: number }
+  | { state: "ordering"; passed_ms: number };

@@ -7,7 +7,8 @@ import { anyValue, count, cut, duration, percent, plain } from "../shared/format
 import { tagText } from "../shared/tag";
 import { route, setParams, viewLink } from "../state/route";
 import { Histogram } from "../ui/Bars";
-import { Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import type { Control } from "./control";
 

@@ -5,7 +5,8 @@ import type { TracksAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { route } from "../state/route";
 import { theme } from "../state/theme";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Control, readRange } from "./control";
 import { Drawer } from "./Drawer";
 import { Engine, type Stage } from "./engine";
@@ -62,7 +63,7 @@ export function Timeline({ run }: { run: string }) {
           </div></div>
           {control && <Heads control={control} />}
         </div>
-        {answer.loading && !answer.data && <Loading what="tracks" />}
+        {answer.loading && !answer.data && <Loading what="tracks" runs={[run]} />}
       </div>
       {control?.tableOpen.value && <Twin control={control} />}
       {control && <Drawer control={control} run={run} />}

@@ -1,3 +1,5 @@
+import { effect } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import { duration } from "../shared/format";
 import { Search } from "./Search";
 import type { Control } from "./control";
@@ -26,8 +28,26 @@ export function Toolbar({ control, run }: { control: Control; run: string }) {
   );
 }
 
-/** How much time is visible; apart, since it changes with every frame. */
+/** Between two changes of the scale: laying out the bar for every frame would be a good part of a frame's work. */
+const PAUSE_MS = 120;
+
+/** How much time is visible. */
 function Scale({ control }: { control: Control }) {
-  const { t0, t1 } = control.engine.view.value;
-  return <>{duration(t1 - t0)}</>;
+  const { view } = control.engine;
+  const [shown, setShown] = useState(view.peek());
+  useEffect(() => {
+    let timer = 0;
+    const stop = effect(() => {
+      view.value;
+      timer ||= window.setTimeout(() => {
+        timer = 0;
+        setShown(view.peek());
+      }, PAUSE_MS);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [view]);
+  return <>{duration(shown.t1 - shown.t0)}</>;
 }

@@ -10,19 +10,22 @@ const MOST = 2000;
 /** The visible stretch of the tracks as a table: the same as the boxes, for readers and keyboards. */
 export function Twin({ control }: { control: Control }) {
   const { engine } = control;
+  // The tiles of a view come after it.
+  engine.rests.value;
   const boxes = visible(control);
   const name = (box: Box) => plain(engine.names[box.name] ?? "");
+  const tag = (box: Box) => (box.tag === null ? null : plain(engine.names[box.tag] ?? ""));
   const columns: Column<Box>[] = [
     { key: "start_ns", title: "start", isNumber: true, value: (box) => box.start_ns, cell: (box) => duration(box.start_ns) },
     { key: "track", title: "track", value: (box) => box.line.title, cell: (box) => <Name text={box.line.title} /> },
     { key: "depth", title: "depth", isNumber: true, value: (box) => box.depth + 1 },
-    { key: "name", title: "scope or kernel", value: name, cell: (box) => box.slices > 1 ? <span class="muted">{count(box.slices)} merged, longest <Name text={name(box)} /></span> : <button class="link" onClick={() => control.pick(box)}><Name text={name(box)} /></button> },
+    { key: "name", title: "scope or kernel", value: name, cell: (box) => box.slices > 1 ? <span class="muted">{count(box.slices)} merged, longest <Name text={name(box)} /></span> : <button class="link" onClick={() => control.pick(box)}><Name text={name(box)} />{tag(box) !== null && <span class="faint"> / <Name text={tag(box)!} /></span>}</button> },
     { key: "dur_ns", title: "time", isNumber: true, value: (box) => box.dur_ns, cell: (box) => duration(box.dur_ns) },
     { key: "busy", title: "covered", isNumber: true, value: (box) => box.busy, cell: (box) => percent(box.busy) },
   ];
   return (
     <section class="tl-twin" aria-label="Visible range as a table">
-      <DataTable label="visible boxes" columns={columns} rows={boxes} sort="start_ns" words={(box) => [name(box), box.line.title]}>
+      <DataTable label="visible boxes" columns={columns} rows={boxes} sort="start_ns" words={(box) => [name(box), tag(box), box.line.title]}>
         <span class="faint">of {control.focused.value ? "the focused track" : "all tracks"}{boxes.length >= MOST ? `, first ${count(MOST)}` : ""}</span>
         <button class="plain" onClick={() => (control.focused.value = null)}>All tracks</button>
       </DataTable>

@@ -1,7 +1,8 @@
 import { fillOf, isWait, rgb } from "../shared/colour";
 import type { Theme } from "../state/theme";
 import { rowTop, type Line } from "./layout";
-import { MERGED, WAIT, DIMMED, type Tile } from "./tile";
+import { MERGED, NO_TAG, WAIT, DIMMED, type Tile } from "./tile";
+import type { Viewport } from "./viewport";
 
 /** Numbers of one box in the buffer: left, right (units), top (px), colour and flags, name and strength. */
 export const BOX_WORDS = 5;
@@ -11,10 +12,10 @@ const LABEL_UNITS = 14;
 const CROWD_GAP_UNITS = 3;
 
 /** A box wide enough for its name, or a crowd of merged ones wide enough for their number. */
-export interface Label { start_ns: number; end_ns: number; top: number; name: number; slices: number; flags: number }
+export interface Label { start_ns: number; end_ns: number; top: number; name: number; tag: number; slices: number; flags: number }
 
-/** A piece of a track to draw: a tile, clipped to a stretch. */
-export interface Piece { line: Line; tile: Tile; from_ns: number; to_ns: number; isFirst: boolean }
+/** A piece of a track to draw: what of a tile is its own, and of that what is in the clip. */
+export interface Piece { line: Line; tile: Tile; from_ns: number; to_ns: number; isFirst: boolean; clip: Viewport }
 
 /** Everything that one draw call draws. Units count from `base_ns`. */
 export interface Batch {
@@ -70,7 +71,7 @@ export function buildBatch(pieces: readonly Piece[], base_ns: number, unit_ns: n
   return batch;
 }
 
-function addPiece(batch: Batch, { line, tile, from_ns, to_ns, isFirst }: Piece, styles: NameStyles): void {
+function addPiece(batch: Batch, { line, tile, from_ns, to_ns, isFirst, clip }: Piece, styles: NameStyles): void {
   const { base_ns, unit_ns, floats, words, labels } = batch;
   const tops = Array.from({ length: line.depths }, (_, depth) => rowTop(line, depth));
   const far = 1e6 * unit_ns;
@@ -82,6 +83,7 @@ function addPiece(batch: Batch, { line, tile, from_ns, to_ns, isFirst }: Piece, 
     if (depth >= line.depths) continue;
     const start = tile.start_ns[box]!;
     const end = start + tile.dur_ns[box]!;
+    if (end < clip.t0 || start > clip.t1) continue;
     // What began in the tile before is drawn there.
     if (end < from_ns || start >= to_ns || (start < from_ns && !isFirst)) continue;
     const name = tile.name[box]!;
@@ -98,13 +100,13 @@ function addPiece(batch: Batch, { line, tile, from_ns, to_ns, isFirst }: Piece, 
     batch.count++;
     batch.slices += slices;
     if (!merged) {
-      if (tile.dur_ns[box]! >= LABEL_UNITS * unit_ns) labels.push({ start_ns: start, end_ns: end, top, name, slices: 1, flags });
+      if (tile.dur_ns[box]! >= LABEL_UNITS * unit_ns) labels.push({ start_ns: start, end_ns: end, top, name, tag: tile.tag?.[box] ?? NO_TAG, slices: 1, flags });
     } else if (crowd && crowdDepth === depth && start - crowd.end_ns < CROWD_GAP_UNITS * tile.res_ns) {
       crowd.end_ns = end;
       crowd.slices += slices;
     } else {
       if (crowd) keepCrowd(labels, crowd, unit_ns);
-      crowd = { start_ns: start, end_ns: end, top, name, slices, flags };
+      crowd = { start_ns: start, end_ns: end, top, name, tag: NO_TAG, slices, flags };
       crowdDepth = depth;
     }
   }

@@ -23,12 +23,16 @@ export interface Stage { scroll: HTMLElement; grid: HTMLCanvasElement; boxes: HT
 
 /** Slack around thin boxes for the pointer. */
 const SLACK_PX = 3;
+/** Between two packings of boxes while tiles arrive. */
+const PACKING_PAUSE_MS = 100;
 
 /** Draws the timeline of a run; one frame at most for each of the screen's. */
 export class Engine {
   readonly layout = signal<Layout>({ lines: [], height: 0 });
   readonly view = signal<Viewport>({ t0: 0, t1: 1 });
   readonly problem = signal<Error | null>(null);
+  /** How often all tiles of a view were there. */
+  readonly rests = signal(0);
   readonly meter = new FrameMeter();
   readonly overlay: Overlay = { selected: null, pointed: null, range: null, pointer_ns: null, arrows: [], markLines: [], gaps: [] };
   readonly tiles: TileStore;
@@ -48,16 +52,24 @@ export class Engine {
   private minimap = new Minimap();
   private dirty = true;
   private scheduled = 0;
+  private packing = 0;
   private following = true;
   private readonly watcher: ResizeObserver;
 
   constructor(run: string, private readonly stage: Stage, filter: () => string, renderer: string) {
     this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error));
+    this.tiles.rested = () => this.rest();
     this.curves = new CurveStore(run, () => this.invalidate());
-    this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.boxes);
+    this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.front, () => this.layout.value, () => this.look);
+    // Without WebGL one canvas holds it all.
+    if (this.isFlat) for (const canvas of [stage.grid, stage.boxes]) canvas.style.display = "none";
     this.watcher = new ResizeObserver(() => this.invalidate());
     this.watcher.observe(stage.scroll);
     stage.scroll.addEventListener("scroll", this.invalidate, { passive: true });
+  }
+
+  private get isFlat(): boolean {
+    return this.renderer?.kind === "2d";
   }
 
   get rendererKind(): string {
@@ -66,6 +78,7 @@ export class Engine {
 
   dispose(): void {
     cancelAnimationFrame(this.scheduled);
+    clearTimeout(this.packing);
     this.watcher.disconnect();
     this.stage.scroll.removeEventListener("scroll", this.invalidate);
     this.tiles.clear();
@@ -141,10 +154,19 @@ export class Engine {
 
   private arrived(key: TileKey): void {
     if (key.index === 0 && key.res_ns === wholeRunResolution(this.end_ns)) this.minimap.reset();
+    // Tiles come one after another; packing the boxes for each would be most of a frame's work.
+    if (!this.batch?.count) this.rebuild();
+    else this.packing ||= window.setTimeout(() => this.rebuild(), PACKING_PAUSE_MS);
+  }
+
+  private rest(): void {
+    this.rests.value++;
     this.rebuild();
   }
 
   private rebuild(): void {
+    clearTimeout(this.packing);
+    this.packing = 0;
     this.dirty = true;
     this.invalidate();
   }
@@ -163,7 +185,7 @@ export class Engine {
     const ratio = devicePixelRatio || 1;
     this.width_px = Math.max(1, host?.clientWidth ?? 1);
     const height_px = scroll.clientHeight;
-    for (const canvas of [grid, boxes, front]) sizeCanvas(canvas, this.width_px, height_px, ratio);
+    for (const canvas of this.isFlat ? [front] : [grid, boxes, front]) sizeCanvas(canvas, this.width_px, height_px, ratio);
     return { t0: this.view.value.t0, ns_per_px: this.ns_per_px, scroll_px: scroll.scrollTop, width_px: this.width_px, height_px, ratio, pointed: this.pointedName, theme: theme.value };
   }
 
@@ -171,9 +193,9 @@ export class Engine {
     const frame = this.frame();
     this.refresh(frame);
     this.renderer?.draw(frame);
-    const under = cleared(this.stage.grid, frame);
+    const under = this.isFlat ? null : cleared(this.stage.grid, frame);
     if (under) drawGrid(under, this.layout.value, frame, this.look);
-    const context = cleared(this.stage.front, frame);
+    const context = this.isFlat ? scaled(this.stage.front, frame) : cleared(this.stage.front, frame);
     if (!context) return;
     this.drawCurves(context, frame);
     if (this.batch) this.labels.write(context, this.batch, frame);
@@ -183,7 +205,7 @@ export class Engine {
 
   /** Asks for the tiles of this frame and packs what is there, when something changed. */
   private refresh(frame: Frame): void {
-    const window = windowOf(this.layout.value, frame.scroll_px, frame.height_px, this.view.value, resolution(frame.ns_per_px), this.end_ns);
+    const window = windowOf(this.layout.value, frame.scroll_px, frame.height_px, this.view.value, resolution(frame.ns_per_px), this.end_ns, this.window?.clip);
     if (window.text !== this.window?.text) {
       this.window = window;
       this.dirty = true;
@@ -242,10 +264,16 @@ export class Engine {
   }
 }
 
-/** A canvas wiped for a new frame. */
-function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
+/** A canvas to draw on in the page's pixels. */
+function scaled(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
   const context = canvas.getContext("2d");
   context?.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
+  return context;
+}
+
+/** The same, wiped for a new frame. */
+function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContext2D | null {
+  const context = scaled(canvas, frame);
   context?.clearRect(0, 0, frame.width_px, frame.height_px);
   return context;
 }

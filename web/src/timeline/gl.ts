@@ -66,6 +66,7 @@ export const GROUND: Record<Theme, readonly [number, number, number]> = { dark: 
 
 /** A renderer that draws all boxes in one call; nothing where WebGL 2 is not to be had, or only in software, unless that is asked for. */
 export function webglRenderer(canvas: HTMLCanvasElement, evenInSoftware: boolean): BoxRenderer | null {
+  if (!evenInSoftware && isSoftware()) return null;
   const gl = canvas.getContext("webgl2", { alpha: true, antialias: false, depth: false, powerPreference: "high-performance", failIfMajorPerformanceCaveat: !evenInSoftware });
   const program = gl && makeProgram(gl);
   if (!gl || !program) return null;
@@ -109,6 +110,16 @@ export function webglRenderer(canvas: HTMLCanvasElement, evenInSoftware: boolean
       gl.deleteProgram(program);
     },
   };
+}
+
+/** Whether WebGL would be computed by the processor. Asked of another canvas: one that has been WebGL's is nobody else's. */
+function isSoftware(): boolean {
+  const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
+  if (!gl) return true;
+  const named = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl.getParameter(named ? named.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }
 
 function makeProgram(gl: WebGL2RenderingContext): WebGLProgram | null {

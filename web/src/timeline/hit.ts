@@ -1,5 +1,5 @@
 import type { Line } from "./layout";
-import { COPY, KERNEL, type Tile } from "./tile";
+import { COPY, KERNEL, NO_TAG, type Tile } from "./tile";
 
 /** A box under the pointer, or found by a walk. */
 export interface Box {
@@ -9,6 +9,8 @@ export interface Box {
   line: Line;
   depth: number;
   name: number;
+  /** Place of its tag among the names; none for one that has none, or no room to show it. */
+  tag: number | null;
   start_ns: number;
   dur_ns: number;
   slices: number;
@@ -43,12 +45,18 @@ export function boxOf(tile: Tile, line: Line, at: number): Box {
     line,
     depth: tile.depth[at]!,
     name: tile.name[at]!,
+    tag: tagOf(tile, at),
     start_ns: tile.start_ns[at]!,
     dur_ns: tile.dur_ns[at]!,
     slices: tile.slices[at]!,
     busy: tile.busy[at]! / 255,
     flags,
   };
+}
+
+function tagOf(tile: Tile, at: number): number | null {
+  const tag = tile.tag?.[at] ?? NO_TAG;
+  return tag === NO_TAG ? null : tag;
 }
 
 function firstOfDepth(tile: Tile, depth: number): number {

@@ -1,6 +1,6 @@
 import { FILL_TEXT } from "../shared/colour";
 import { count, duration, plain } from "../shared/format";
-import { DIMMED, MERGED } from "./tile";
+import { DIMMED, MERGED, NO_TAG } from "./tile";
 import { ROW_PX } from "./layout";
 import type { Batch, Label } from "./batch";
 import type { Frame } from "./gl";
@@ -12,6 +12,8 @@ const INSET_PX = 4;
 /** Mean width of a sign in what is written on crowds. */
 const CROWD_SIGN_PX = 6.4;
 const MOST_SIGNS = 160;
+/** Between a name and its tag, and the width of the mark before a tag. */
+const TAG_GAP_PX = 4, TAG_MARK_PX = 9;
 
 /** Writes names into boxes that have room, and numbers onto crowds of merged ones. */
 export class LabelWriter {
@@ -48,11 +50,20 @@ export class LabelWriter {
     context.fillStyle = FILL_TEXT;
     const y = top + ROW_PX / 2;
     context.fillText(text, left + INSET_PX, y);
-    const rest = room - known.width;
-    if (rest > 70 && text === known.text) {
-      context.globalAlpha *= 0.68;
-      context.fillText(duration(label.end_ns - label.start_ns), left + INSET_PX + known.width + 8, y);
-    }
+    if (text !== known.text) return;
+    context.globalAlpha *= 0.68;
+    const used = known.width + this.writeTag(context, label, left + INSET_PX + known.width, room - known.width, y);
+    if (room - used > 70) context.fillText(duration(label.end_ns - label.start_ns), left + INSET_PX + used + 8, y);
+  }
+
+  /** Writes a tag after its name; returns the width it took. */
+  private writeTag(context: CanvasRenderingContext2D, label: Label, left: number, room: number, y: number): number {
+    if (label.tag === NO_TAG || room < LEAST_WIDTH_PX) return 0;
+    const known = this.measured(context, label.tag);
+    const text = fitting(`/ ${known.text}`, known.width + TAG_MARK_PX, room - TAG_GAP_PX);
+    if (!text) return 0;
+    context.fillText(text, left + TAG_GAP_PX, y);
+    return Math.min(room, TAG_GAP_PX + TAG_MARK_PX + known.width);
   }
 
   private writeCrowd(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number, isDark: boolean): void {

@@ -1,24 +1,16 @@
 /** Frames kept by the meter. */
 const KEPT = 4096;
 
-/** Measures the main thread's work per frame; the browser's performance log has every frame as `hodo-frame`. */
+/** Measures how long the page's own part of each frame takes; the browser's trace has the rest. */
 export class FrameMeter {
   private readonly times = new Float64Array(KEPT);
   private frames = 0;
 
   /** Runs a frame and notes how long it took. */
   measure(frame: () => void): void {
-    performance.mark("hodo-frame-start");
     const from = performance.now();
     frame();
     this.times[this.frames++ % KEPT] = performance.now() - from;
-    performance.measure("hodo-frame", "hodo-frame-start");
-    if (this.frames % KEPT === 0) this.forgetLog();
-  }
-
-  private forgetLog(): void {
-    performance.clearMarks("hodo-frame-start");
-    performance.clearMeasures("hodo-frame");
   }
 
   /** Work per frame in milliseconds at a share of all frames, and how many there were. */
@@ -30,6 +22,5 @@ export class FrameMeter {
 
   reset(): void {
     this.frames = 0;
-    this.forgetLog();
   }
 }

@@ -4,12 +4,18 @@ import type { Tile } from "./tile";
 import { tileSpan, tilesOver, wholeRunResolution, type TileKey } from "./tile-key";
 import type { Viewport } from "./viewport";
 
-/** Pixels above and below the window for which tiles are asked too. */
-const OVERSCAN_PX = 300;
+/** Pixels above and below the window for which tiles are asked too, and for which boxes are ready. */
+const OVERSCAN_PX = 300, READY_PX = 60;
+/** A clip that is so many times as long as the view is made anew. */
+const MOST_CLIP = 5;
 
 /** What is drawn of a run: lines, tiles and their resolution. */
 export interface Window {
   readonly lines: Line[];
+  /** Those of them that are drawn. */
+  readonly drawn: Line[];
+  /** The stretch of time of which boxes are drawn: the view, and half as much on either side. */
+  readonly clip: Viewport;
   readonly res_ns: number;
   readonly first: number;
   readonly last: number;
@@ -18,11 +24,24 @@ export interface Window {
 }
 
 /** The tracks with boxes in a stretch of pixels, and the tiles that cover the view. */
-export function windowOf(layout: Layout, scroll_px: number, height_px: number, view: Viewport, res_ns: number, end_ns: number): Window {
-  const near = linesIn(layout, scroll_px - OVERSCAN_PX, scroll_px + height_px + OVERSCAN_PX);
-  const lines = near.filter((line) => line.track && (line.track.kind === "thread" || line.track.kind === "stream"));
+export function windowOf(layout: Layout, scroll_px: number, height_px: number, view: Viewport, res_ns: number, end_ns: number, before?: Viewport): Window {
+  const linesWithin = (margin_px: number) => linesIn(layout, scroll_px - margin_px, scroll_px + height_px + margin_px).filter(({ track }) => track?.kind === "thread" || track?.kind === "stream");
+  const [lines, drawn] = [linesWithin(OVERSCAN_PX), linesWithin(READY_PX)];
   const [first, last] = tilesOver(view, res_ns, end_ns);
-  return { lines, res_ns, first, last, text: `${res_ns} ${first} ${last} ${lines[0]?.key} ${lines.length}` };
+  const clip = before && stillFits(before, view) ? before : clipOf(view);
+  const text = [res_ns, first, last, clip.t0, clip.t1, lines[0]?.key, lines.length, drawn[0]?.key, drawn.length].join(" ");
+  return { lines, drawn, clip, res_ns, first, last, text };
+}
+
+/** The view, and half as much on either side. */
+function clipOf({ t0, t1 }: Viewport): Viewport {
+  const half = (t1 - t0) / 2;
+  return { t0: t0 - half, t1: t1 + half };
+}
+
+/** Whether a clip still has all of the view, and not much more. */
+function stillFits(clip: Viewport, view: Viewport): boolean {
+  return clip.t0 <= view.t0 && clip.t1 >= view.t1 && clip.t1 - clip.t0 <= MOST_CLIP * (view.t1 - view.t0);
 }
 
 /** The tiles to ask for, most wanted first: those in view, whole runs, then neighbours. */
@@ -44,7 +63,7 @@ export function wanted(window: Window, layout: Layout, end_ns: number): TileKey[
 /** What there is to draw of a window: its tiles, or coarser ones in their place. */
 export function piecesOf(window: Window, best: (key: TileKey) => Tile | undefined): Piece[] {
   const pieces: Piece[] = [];
-  for (const line of window.lines) {
+  for (const line of window.drawn) {
     if (!line.track) continue;
     let before: Tile | undefined;
     for (let index = window.first; index <= window.last; index++) {
@@ -52,7 +71,7 @@ export function piecesOf(window: Window, best: (key: TileKey) => Tile | undefine
       const tile = best(key);
       if (tile) {
         const { t0, t1 } = tileSpan(key);
-        pieces.push({ line, tile, from_ns: t0, to_ns: t1, isFirst: before === undefined });
+        pieces.push({ line, tile, from_ns: t0, to_ns: t1, isFirst: before === undefined, clip: window.clip });
       }
       before = tile;
     }

@@ -2,11 +2,17 @@ import { getBytes, runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
 import { Lru } from "../shared/lru";
 import { coarser, keyText, tileSpan, type TileKey } from "./tile-key";
-import { decodeTile, type Tile } from "./tile";
+import { decodeTiles, type Tile } from "./tile";
 
 const KEPT_TILES = 600;
-const AT_ONCE = 6;
+/** Requests at once: a browser opens six connections, and growth and panels need some. */
+const AT_ONCE = 4;
+/** Tracks of one request: fewer requests are less work, smaller ones are there sooner. */
+const TOGETHER = 8;
 const COARSER_STEPS = 26;
+
+/** What one request asks for. */
+interface Request { readonly keys: readonly TileKey[]; readonly abort: AbortController }
 
 /** The tiles of a run: asked for as they are wanted, kept while they may be wanted again. */
 export class TileStore {
@@ -15,8 +21,12 @@ export class TileStore {
   private readonly whole = new Map<string, Tile>();
   /** Where the run ends: a first tile that reaches so far holds all of it. */
   end_ns = Infinity;
-  private readonly asked = new Map<string, AbortController>();
+  /** The request that each awaited tile is in. */
+  private readonly asked = new Map<string, Request>();
+  private requests = 0;
   private queue: TileKey[] = [];
+  /** Told when all that is wanted is there. */
+  rested: () => void = () => undefined;
   private failed = new Set<string>();
 
   constructor(
@@ -45,10 +55,10 @@ export class TileStore {
   /** Asks for what is missing of these, most wanted first, and stops asking for everything else. */
   want(keys: readonly TileKey[]): void {
     const wanted = new Set(keys.map(keyText));
-    for (const [text, request] of this.asked) {
-      if (wanted.has(text)) continue;
-      this.asked.delete(text);
-      request.abort();
+    for (const { keys: inside, abort } of new Set(this.asked.values())) {
+      if (inside.some((key) => wanted.has(keyText(key)))) continue;
+      for (const key of inside) this.asked.delete(keyText(key));
+      abort.abort();
     }
     this.queue = keys.filter((key) => {
       const text = keyText(key);
@@ -63,37 +73,53 @@ export class TileStore {
   }
 
   private pump(): void {
-    while (this.asked.size < AT_ONCE) {
-      const key = this.queue.shift();
-      if (!key) return;
-      void this.load(key);
-    }
+    while (this.requests < AT_ONCE && this.queue.length > 0) void this.load(this.next());
   }
 
-  private async load(key: TileKey): Promise<void> {
-    const text = keyText(key);
-    const request = new AbortController();
-    this.asked.set(text, request);
+  /** The most wanted tiles, taken from the queue: of one window, as many tracks as one request may have. */
+  private next(): TileKey[] {
+    const { res_ns, index } = this.queue[0]!;
+    const most = isShareFile() ? 1 : TOGETHER;
+    const keys: TileKey[] = [];
+    this.queue = this.queue.filter((key) => {
+      const isTaken = keys.length < most && key.res_ns === res_ns && key.index === index && !keys.some(({ track }) => track === key.track);
+      if (isTaken) keys.push(key);
+      return !isTaken;
+    });
+    return keys;
+  }
+
+  private async load(keys: TileKey[]): Promise<void> {
+    const request: Request = { keys, abort: new AbortController() };
+    for (const key of keys) this.asked.set(keyText(key), request);
+    this.requests++;
     try {
-      const buffer = await getBytes(this.url(key), request.signal);
-      const tile = decodeTile(buffer);
-      this.tiles.set(text, tile);
-      if (key.index === 0 && tileSpan(key).t1 >= this.end_ns) this.whole.set(key.track, tile);
-      this.arrived(key);
+      const tiles = decodeTiles(await getBytes(this.url(keys), request.abort.signal));
+      keys.forEach((key, at) => this.keep(key, tiles[at]));
     } catch (error) {
-      if (!request.signal.aborted) {
-        this.failed.add(text);
+      if (!request.abort.signal.aborted) {
+        for (const key of keys) this.failed.add(keyText(key));
         if (!isShareFile()) this.refused(error as Error);
       }
     } finally {
-      if (this.asked.get(text) === request) this.asked.delete(text);
+      this.requests--;
+      for (const key of keys) if (this.asked.get(keyText(key)) === request) this.asked.delete(keyText(key));
       this.pump();
+      if (this.settled) this.rested();
     }
   }
 
-  private url(key: TileKey): string {
-    const { t0, t1 } = tileSpan(key);
-    return runUrl(this.run, "tiles", { track: key.track, t0, t1, res: key.res_ns, filter: this.filter() });
+  private keep(key: TileKey, tile: Tile | undefined): void {
+    if (!tile) throw new Error("an answer with too few tiles");
+    this.tiles.set(keyText(key), tile);
+    if (key.index === 0 && tileSpan(key).t1 >= this.end_ns) this.whole.set(key.track, tile);
+    this.arrived(key);
+  }
+
+  private url(keys: readonly TileKey[]): string {
+    const [first] = keys as [TileKey];
+    const { t0, t1 } = tileSpan(first);
+    return runUrl(this.run, "tiles", { track: keys.map(({ track }) => track).join(","), t0, t1, res: first.res_ns, filter: this.filter() });
   }
 
   /** Forgets tiles that reach past a moment, since the run has grown there. */
@@ -107,7 +133,7 @@ export class TileStore {
 
   /** Forgets everything: the filter has changed. */
   clear(): void {
-    for (const request of this.asked.values()) request.abort();
+    for (const { abort } of new Set(this.asked.values())) abort.abort();
     this.asked.clear();
     this.queue = [];
     this.failed.clear();

@@ -15,22 +15,28 @@ export interface Tile {
   readonly depth: Uint16Array;
   readonly busy: Uint8Array;
   readonly flags: Uint8Array;
+  /** Tags by their place among the names; nothing where no box has one. */
+  readonly tag: Uint32Array | null;
 }
 
-const MAGIC = 0x314c5448;
+/** Stands for no tag. */
+export const NO_TAG = 0xffffffff;
+
+const MAGIC = 0x314c5448, MAGIC_OF_SEVERAL = 0x534c5448;
 const HEADER_BYTES = 24;
 
-/** Reads a tile; throws when it is not one. */
-export function decodeTile(buffer: ArrayBuffer): Tile {
-  const head = new DataView(buffer);
-  if (buffer.byteLength < HEADER_BYTES || head.getUint32(0, true) !== MAGIC) throw new Error("not a tile: the page and the server do not fit; reload the page");
+/** Reads the tile that is all of a buffer, or its bytes from `from` to before `to`; throws when it is none. */
+export function decodeTile(buffer: ArrayBuffer, from = 0, to = buffer.byteLength): Tile {
+  const isLong = from + HEADER_BYTES <= to && to <= buffer.byteLength;
+  const head = new DataView(buffer, isLong ? from : 0);
+  if (!isLong || head.getUint32(0, true) !== MAGIC) throw new Error("not a tile: the page and the server do not fit; reload the page");
   const count = head.getUint32(4, true);
-  let at = HEADER_BYTES;
+  let at = from + HEADER_BYTES;
   const column = (bytes: number): number => {
-    const from = at;
+    const begin = at;
     at = align(at + bytes * count);
-    if (from + bytes * count > buffer.byteLength) throw new Error("a tile that is cut off");
-    return from;
+    if (begin + bytes * count > to) throw new Error("a tile that is cut off");
+    return begin;
   };
   const tile: Tile = {
     t0: head.getFloat64(8, true),
@@ -44,8 +50,38 @@ export function decodeTile(buffer: ArrayBuffer): Tile {
     depth: new Uint16Array(buffer, column(2), count),
     busy: new Uint8Array(buffer, column(1), count),
     flags: new Uint8Array(buffer, column(1), count),
+    tag: count > 0 && at + 4 * count <= to ? new Uint32Array(buffer, column(4), count) : null,
   };
   return isSorted(tile) ? tile : sorted(tile);
+}
+
+/** Reads the tiles of one answer: one, or several with their lengths before them. */
+export function decodeTiles(buffer: ArrayBuffer): Tile[] {
+  const head = new DataView(buffer);
+  if (buffer.byteLength < 8 || head.getUint32(0, true) !== MAGIC_OF_SEVERAL) return [decodeTile(buffer)];
+  const tiles: Tile[] = [];
+  let at = 8;
+  for (let left = head.getUint32(4, true); left > 0; left--) {
+    const bytes = Number(head.getBigUint64(at, true));
+    tiles.push(decodeTile(buffer, at + 8, at + 8 + bytes));
+    at += 8 + bytes;
+  }
+  return tiles;
+}
+
+/** Several tiles as one answer, the inverse of `decodeTiles`. */
+export function encodeTiles(tiles: readonly ArrayBuffer[]): ArrayBuffer {
+  const buffer = new ArrayBuffer(8 + tiles.reduce((sum, tile) => sum + 8 + tile.byteLength, 0));
+  const head = new DataView(buffer);
+  head.setUint32(0, MAGIC_OF_SEVERAL, true);
+  head.setUint32(4, tiles.length, true);
+  let at = 8;
+  for (const tile of tiles) {
+    head.setBigUint64(at, BigInt(tile.byteLength), true);
+    new Uint8Array(buffer, at + 8, tile.byteLength).set(new Uint8Array(tile));
+    at += 8 + tile.byteLength;
+  }
+  return buffer;
 }
 
 function align(bytes: number): number {
@@ -77,13 +113,15 @@ function sorted(tile: Tile): Tile {
     depth: pick(tile.depth, new Uint16Array(tile.count)),
     busy: pick(tile.busy, new Uint8Array(tile.count)),
     flags: pick(tile.flags, new Uint8Array(tile.count)),
+    tag: tile.tag && pick(tile.tag, new Uint32Array(tile.count)),
   };
 }
 
 /** A tile as bytes, the inverse of `decodeTile`. */
 export function encodeTile(tile: Tile): ArrayBuffer {
   const { count } = tile;
-  const sizes = [8, 8, 8, 4, 4, 2, 1, 1].map((bytes) => align(bytes * count));
+  const columns = [tile.start_ns, tile.dur_ns, tile.id, tile.name, tile.slices, tile.depth, tile.busy, tile.flags, ...(tile.tag ? [tile.tag] : [])];
+  const sizes = columns.map((column) => align(column.BYTES_PER_ELEMENT * count));
   const buffer = new ArrayBuffer(HEADER_BYTES + sizes.reduce((sum, size) => sum + size, 0));
   const head = new DataView(buffer);
   head.setUint32(0, MAGIC, true);
@@ -91,7 +129,6 @@ export function encodeTile(tile: Tile): ArrayBuffer {
   head.setFloat64(8, tile.t0, true);
   head.setFloat64(16, tile.res_ns, true);
   let at = HEADER_BYTES;
-  const columns = [tile.start_ns, tile.dur_ns, tile.id, tile.name, tile.slices, tile.depth, tile.busy, tile.flags];
   columns.forEach((column, which) => {
     new Uint8Array(buffer, at, column.byteLength).set(new Uint8Array(column.buffer, column.byteOffset, column.byteLength));
     at += sizes[which]!;

@@ -25,7 +25,8 @@ function aboutBox(engine: Engine, box: Box): string[] {
   if (box.slices > 1) {
     return [`${count(box.slices)} merged here`, `the longest: ${name}`, `${percent(box.busy)} of ${duration(box.dur_ns)} covered · zoom in to see them`];
   }
-  const lines = [name, `${duration(box.dur_ns)} · at ${duration(box.start_ns)}`];
+  const tag = box.tag === null ? "" : ` / ${cut(plain(engine.names[box.tag] ?? ""), 200)}`;
+  const lines = [name + tag, `${duration(box.dur_ns)} · at ${duration(box.start_ns)}`];
   if (box.flags & OPEN) lines.push("open: it had not ended");
   if (box.flags & FAILED) lines.push("failed: left by an exception or panic");
   return lines;

@@ -27,6 +27,7 @@ const KEYS: [string[], string][] = [
   [["T"], "visible range as a table"],
   [["0"], "whole run"],
   [["Esc"], "clear selection and range"],
+  [["Ctrl", "K"], "go to a view, a run or a scope"],
   [["?"], "these keys"],
 ];
 

@@ -20,8 +20,3 @@ export function Failure({ error, small }: { error: Error; small?: boolean }) {
     </section>
   );
 }
-
-/** What stands while an answer is awaited. */
-export function Loading({ what }: { what: string }) {
-  return <div class="loading" role="status">Reading {what} …</div>;
-}

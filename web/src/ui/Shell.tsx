@@ -8,6 +8,7 @@ import { theme, toggleTheme } from "../state/theme";
 import { cut, plain } from "../shared/format";
 import { FilterBox } from "./FilterBox";
 import { helpOpen } from "./Help";
+import { paletteOpen } from "./Palette";
 
 const LABELS: Record<View, string> = {
   runs: "Runs", overview: "Overview", timeline: "Timeline", flame: "Flame", tables: "Tables",
@@ -36,6 +37,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <button class="plain" aria-label={theme.value === "dark" ? "Light theme" : "Dark theme"} title="Dark or light" onClick={toggleTheme}>
           {theme.value === "dark" ? "☀" : "☾"}
         </button>
+        <button class="plain" aria-label="Go to" title="Go to a view, a run or a scope (Ctrl+K)" onClick={() => (paletteOpen.value = true)}>⌕</button>
         <button class="plain" aria-label="Keys" title="Keys (?)" onClick={() => (helpOpen.value = true)}>?</button>
       </header>
       <main id="main" tabIndex={-1} class={FIXED.includes(view) ? "fixed" : ""}>{children}</main>

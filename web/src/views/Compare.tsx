@@ -5,7 +5,8 @@ import { useJson } from "../api/use";
 import { change, count, duration, percent, plain } from "../shared/format";
 import { formatRoute, go, route, setParams, viewLink } from "../state/route";
 import { DataTable, type Column } from "../ui/DataTable";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { CompareMarks } from "./CompareMarks";
 
@@ -24,7 +25,7 @@ export function Compare({ base, head }: { base: string | null; head: string | nu
       {!both && <Empty title="Choose two runs">Of one program before and after a change, on one machine: the first is what the second is compared with.</Empty>}
       {error && (error instanceof ApiError && error.status === 409
         ? <Empty title="These two are not comparable">{error.message}</Empty> : <Failure error={error} />)}
-      {both && loading && !data && <Loading what="both runs" />}
+      {both && loading && !data && <Loading what="both runs" runs={[base, head]} />}
       {data && !data.comparable && <Empty title="These two are not comparable">{data.obstacles.map((obstacle) => plain(obstacle.why)).join("; ")}</Empty>}
       {data?.comparable && base && head && <Result data={data} base={base} head={head} />}
     </div>

@@ -7,7 +7,8 @@ import { cut, duration, many, percent, plain } from "../shared/format";
 import { tagText } from "../shared/tag";
 import { route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { flameBoxes, nodeAt, restOf, type FlameBox } from "./flame-layout";
 import { RangeNote } from "./RangeNote";
@@ -30,7 +31,7 @@ export function Flame({ run }: { run: string }) {
         <span class="faint">click a box to go into it · arrow keys walk</span>
       </div>
       {error && <Failure error={error} />}
-      {!data && !error && <Loading what="the flame graph" />}
+      {!data && !error && <Loading what="the flame graph" runs={[run]} />}
       {data && <Graph data={data} path={path} by={by} run={run} />}
     </div>
   );

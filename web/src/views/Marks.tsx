@@ -6,7 +6,8 @@ import { useJson } from "../api/use";
 import { anyValue, count, cut, digits, duration, plain } from "../shared/format";
 import { go, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { joined, smoothed } from "./marks-curves";
 
@@ -16,7 +17,7 @@ const FIRST_SHOWN = 3;
 export function Marks({ run }: { run: string }) {
   const { data, error } = useJson<MarkName[] | { marks: MarkName[] }>(runUrl(run, "marks"), run);
   if (error) return <div class="page"><Failure error={error} /></div>;
-  if (!data) return <Loading what="the marks" />;
+  if (!data) return <Loading what="the marks" runs={[run]} />;
   const names = Array.isArray(data) ? data : data.marks;
   if (names.length === 0) {
     return <div class="page"><Empty title="No marks in this run" command={'hodo.mark("loss", loss)'}>A mark is a number at a moment: a loss, a learning rate, a queue's length. Make one anywhere, and its curve is here.</Empty></div>;

@@ -4,7 +4,8 @@ import { useJson } from "../api/use";
 import { count, cut, duration, many, moment, percent, plain } from "../shared/format";
 import { route, viewLink } from "../state/route";
 import { ShareBar, SplitBar } from "../ui/Bars";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { Health } from "./Health";
 import { StepStrip } from "./StepStrip";
@@ -17,7 +18,7 @@ export function Overview({ run }: { run: string }) {
   const { data, error } = useJson<Report>(runUrl(run, "report", { filter }), run);
   const steps = useJson<Steps>(runUrl(run, "steps"), run);
   if (error) return <div class="page"><Failure error={error} /></div>;
-  if (!data) return <Loading what="the report" />;
+  if (!data) return <Loading what="the report" runs={[run]} />;
   return (
     <div class="page overview">
       <Title report={data} />

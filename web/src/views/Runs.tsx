@@ -6,8 +6,10 @@ import { bytes, count, cut, duration, moment, plain } from "../shared/format";
 import { formatRoute, go, route, setParams, viewLink } from "../state/route";
 import { Sparkline } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
+import { isWanted } from "./runs-wanted";
 
 /** All runs of the folder: find one, or choose two to compare. */
 export function Runs() {
@@ -19,7 +21,7 @@ export function Runs() {
   if (data.runs.length === 0) {
     return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
   }
-  return <div class="page"><RunTable runs={data.runs} /></div>;
+  return <div class="page"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></div>;
 }
 
 function chosen(): string[] {
@@ -32,7 +34,7 @@ function toggle(id: string): void {
   setParams({ pick: next.join(",") });
 }
 
-function RunTable({ runs }: { runs: ListedRun[] }) {
+function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
   const picked = chosen();
   const open = (run: ListedRun) => go(viewLink("overview", run.id));
   const hasRanks = runs.some((run) => run.rank !== null);
@@ -55,9 +57,32 @@ function RunTable({ runs }: { runs: ListedRun[] }) {
   return (
     <DataTable label="runs" columns={columns} rows={runs} sort="-start_unix_ns" sortParam="sort" onPick={open} isPicked={(run) => picked.includes(run.id)}
       words={(run) => [run.app, run.id, run.path, run.state, run.gpu?.join(" ") ?? null, run.attributes ? JSON.stringify(run.attributes) : null]}>
+      <WhenAndRank runs={all} />
       {!isShareFile() && <CompareButton picked={picked} />}
       <span class="faint">{bytes(runs.reduce((sum, run) => sum + ((run as { bytes?: number }).bytes ?? 0), 0))}</span>
     </DataTable>
+  );
+}
+
+/** Narrows the list to days, in UTC as the list shows them, and to a rank. */
+function WhenAndRank({ runs }: { runs: ListedRun[] }) {
+  const { from = "", to = "", rank = "" } = route.value.params;
+  const ranks = [...new Set(runs.flatMap((run) => (run.rank === null ? [] : [run.rank])))].sort((a, b) => a - b);
+  const day = (key: "from" | "to", value: string, label: string) => (
+    <label class="row muted">{key} <input type="date" value={value} aria-label={label} onInput={(event) => setParams({ [key]: event.currentTarget.value })} /></label>
+  );
+  return (
+    <>
+      {day("from", from, "Runs from this day on (UTC)")}
+      {day("to", to, "Runs up to this day (UTC)")}
+      {(ranks.length > 0 || rank) && (
+        <label class="row muted">rank <select aria-label="Runs of one rank" value={rank} onChange={(event) => setParams({ rank: event.currentTarget.value })}>
+          <option value="">all</option>
+          {ranks.map((each) => <option value={String(each)}>{count(each)}</option>)}
+        </select></label>
+      )}
+      {(from || to || rank) && <button class="plain" onClick={() => setParams({ from: null, to: null, rank: null })}>All {count(runs.length)} runs</button>}
+    </>
   );
 }
 

@@ -7,7 +7,8 @@ import { hasWords } from "../shared/filter";
 import { duration, inUnit, plain } from "../shared/format";
 import { go, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
-import { Empty, Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { SHARED_POINTS } from "../timeline/series";
 import { RangeNote } from "./RangeNote";
@@ -19,7 +20,7 @@ const FIRST_SHOWN = 8;
 export function System({ run }: { run: string }) {
   const { data, error } = useJson<SeriesName[] | { series: SeriesName[] }>(runUrl(run, "series"), run);
   if (error) return <div class="page"><Failure error={error} /></div>;
-  if (!data) return <Loading what="the series" />;
+  if (!data) return <Loading what="the series" runs={[run]} />;
   const series = Array.isArray(data) ? data : data.series;
   if (series.length === 0) {
     return <div class="page"><Empty title="The machine was not sampled" command={"HODO_TELEMETRY=1s python train.py\nhodo monitor"}>Nobody read its GPUs, processors and memory while this run was recorded. Either of these does, for the next run.</Empty></div>;

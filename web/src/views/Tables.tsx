@@ -2,7 +2,8 @@ import { runUrl } from "../api/client";
 import type { Report } from "../api/types";
 import { useJson } from "../api/use";
 import { route, setParams } from "../state/route";
-import { Failure, Loading } from "../ui/Notes";
+import { Loading } from "../ui/Loading";
+import { Failure } from "../ui/Notes";
 import { RangeNote } from "./RangeNote";
 import { BenchTable, CopyTable, KernelTable, ScopeTable } from "./tables-of";
 
@@ -19,7 +20,7 @@ export function Tables({ run }: { run: string }) {
         <RangeNote run={run} />
       </div>
       {error && <Failure error={error} />}
-      {!data && !error && <Loading what="the tables" />}
+      {!data && !error && <Loading what="the tables" runs={[run]} />}
       {data && table === "scopes" && <ScopeTable report={data} run={run} />}
       {data && table === "kernels" && <KernelTable report={data} run={run} />}
       {data && table === "copies" && <CopyTable report={data} />}

@@ -58,8 +58,12 @@ export async function to(page: Page, hash: string): Promise<void> {
 
 interface TimelineWindow { hodoTimeline?: { tiles: { settled: boolean }; batch?: { count: number }; view: { value: { t0: number; t1: number } }; end_ns: number; rendererKind: string } }
 
+const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
 /** Waits until the timeline has all its tiles and drew them. */
 export async function settled(page: Page): Promise<void> {
+  // What moves the view asks for tiles with the next frame.
+  await page.evaluate(twoFrames);
   await page.waitForFunction(() => {
     const engine = (window as TimelineWindow).hodoTimeline;
     return engine?.tiles.settled && (engine.batch?.count ?? 0) > 0;
@@ -70,7 +74,7 @@ export async function settled(page: Page): Promise<void> {
     });
     throw new Error(`the timeline does not come to rest: ${JSON.stringify(state)}`);
   });
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.evaluate(twoFrames);
 }
 
 /** The visible stretch of time. */

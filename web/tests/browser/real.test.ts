@@ -1,33 +1,18 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from "node:child_process";
+import { spawn, spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { atEnd, colours, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
+import { HODO, real, serve } from "./hodo";
 
-const HODO = process.env.HODO_BIN;
 const H200 = path.join(process.cwd(), "../crates/hodo-cli/tests/data/h200-training");
-const real = { skip: HODO ? false : "HODO_BIN is not set" };
 
 let dir = "";
 let url = "";
 let demos: string[] = [];
-
-function started(child: ChildProcess): Promise<string> {
-  return new Promise((ready, failed) => {
-    let said = "";
-    const hear = (bytes: Buffer) => {
-      said += bytes.toString();
-      const found = /http:\/\/127\.0\.0\.1:\d+\/\?token=\w+/.exec(said);
-      if (found) ready(found[0]);
-    };
-    child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
-    child.on("exit", (code) => failed(new Error(`hodo view ended with ${code}: ${said}`)));
-  });
-}
 
 before(async () => {
   if (!HODO) return;
@@ -38,12 +23,8 @@ before(async () => {
   }
   demos = readdirSync(dir).filter((name) => name.includes("demo")).sort();
   cpSync(H200, path.join(dir, "h200-training"), { recursive: true });
-  const server = spawn(HODO, ["view", "--no-open", "--dir", dir]);
-  url = await started(server);
-  atEnd(() => {
-    server.kill();
-    rmSync(dir, { recursive: true, force: true });
-  });
+  url = await serve(dir);
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
 });
 
 test("the list has the runs of the folder, and nobody without the token", real, async () => {
@@ -82,7 +63,7 @@ test("the demo: its timeline nests train, epoch, batch, forward and layer", real
   await settled(page);
   await page.getByRole("button", { name: "As table" }).click();
   await page.getByRole("button", { name: "All tracks" }).click();
-  const found = await rows(page, "visible boxes");
+  const found = (await rows(page, "visible boxes")).map((row) => [...row.slice(0, 3), row[3]!.split(" / ")[0]!]);
   const main = found.find((row) => row[3] === "train")![1];
   for (const [name, depth] of [["train", "1"], ["epoch", "2"], ["batch", "3"], ["forward", "4"], ["backward", "4"], ["layer", "5"]]) {
     const row = found.find((each) => each[3] === name && each[1] === main);
@@ -133,6 +114,7 @@ test("a range sums up, and its flame is of the range", real, async () => {
   const end = (await view(page)).end_ns;
   await to(page, `#/run/${demos[0]}/timeline?t0=${Math.round(end * 0.1)}&t1=${Math.round(end * 0.3)}`);
   await page.getByRole("heading", { name: /Range of/ }).waitFor();
+  await page.getByRole("table", { name: "scopes in the range" }).locator("tbody tr").first().waitFor();
   const names = (await rows(page, "scopes in the range")).map((row) => row[0]!);
   assert.ok(names.some((name) => name.endsWith("batch")), names.join(", "));
   await page.getByRole("region", { name: "Details" }).getByRole("link", { name: "Flame" }).click();
@@ -210,9 +192,44 @@ test("the file that hodo share writes opens by itself", real, async () => {
   await close();
 });
 
-test("SQL answers, or says how to install it", real, async () => {
+test("tags stand next to names on the timeline", real, async () => {
+  const { page, check, close } = await open(`${url}#/run/${demos[0]}/timeline?q=matmul`);
+  await settled(page);
+  await page.getByText(/\d found/).waitFor();
+  await page.getByLabel("Search names on the timeline").focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("sel=span"));
+  await page.getByRole("button", { name: "Zoom to it" }).click();
+  await page.getByRole("button", { name: "Zoom to it" }).click();
+  await settled(page);
+  await page.getByRole("button", { name: "As table" }).click();
+  await page.getByLabel("Find in visible boxes").fill("matmul");
+  const names = (await rows(page, "visible boxes")).map((row) => row[3]!);
+  assert.ok(names.some((name) => /^matmul \/ 128x128$/.test(name)), names.join(", "));
+  check();
+  await close();
+});
+
+const SQL = process.env.HODO_SQL;
+
+test("SQL says how to install it where it is not", { skip: HODO && !SQL ? false : "hodo-sql is here" }, async () => {
+  const about = (await (await fetch(new URL("/api/about", url), { headers: { authorization: `Bearer ${new URL(url).searchParams.get("token")}` } })).json()) as { sql: boolean };
   const { page, close } = await open(`${url}#/sql/${demos[0]}?query=select%20count(*)%20as%20n%20from%20spans`);
   await page.getByRole("button", { name: "Ask", exact: true }).click();
-  await page.getByText(/SQL is not installed|^n$/).first().waitFor();
+  await page.getByText(about.sql ? /^n$/ : /SQL is not installed/).first().waitFor();
+  await close();
+});
+
+test("SQL answers what hodo report says", { skip: HODO && SQL ? false : "HODO_SQL is not set" }, async () => {
+  const report = JSON.parse(spawnSync(HODO!, ["report", "--json", "--dir", dir, demos[0]!], { encoding: "utf8", maxBuffer: 2 ** 28 }).stdout) as { spans: number };
+  const { page, check, close } = await open(`${url}#/sql/${demos[0]}?query=select%20count(*)%20as%20n%20from%20spans`);
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("table").getByText("n", { exact: true }).first().waitFor();
+  const cell = await page.getByRole("table").locator("tbody td").first().innerText();
+  assert.equal(cell.replace(/\D/g, ""), String(report.spans));
+  check();
+  await page.getByLabel("SQL", { exact: true }).fill("select nothing from nowhere");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("alert").getByText(/nowhere/).waitFor();
   await close();
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { devOrigin, open, rows, to } from "./harness";
+import { devOrigin, open, rows, settled, to } from "./harness";
 
 test("runs: list, search, choose two to compare", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/runs`);
@@ -148,5 +148,46 @@ test("SQL: asked by key, answered as table and chart, refused with the reason", 
   await page.getByLabel("SQL").fill("select * from nonsense");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   await page.getByRole("alert").getByText("nonsense is no table").waitFor();
+  await close();
+});
+
+test("Ctrl+K goes to a view, a scope or a run from wherever one is", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/sql/small`);
+  await page.getByLabel("SQL", { exact: true }).focus();
+  await page.keyboard.press("Control+k");
+  const box = page.getByRole("combobox", { name: /Go to/ });
+  await box.fill("flam");
+  await page.getByRole("option", { name: /Flame/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("tree", { name: "Flame graph" }).waitFor();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await box.fill("backward");
+  await page.getByRole("option", { name: /backward/ }).first().click();
+  await settled(page);
+  await page.getByRole("region", { name: "Details" }).getByRole("heading", { name: "backward" }).first().waitFor();
+  await page.keyboard.press("Control+Shift+P");
+  await box.fill("growing");
+  await page.getByRole("option", { name: /growing/ }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("run/growing/overview"));
+  await page.keyboard.press("Control+k");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  check();
+  await close();
+});
+
+test("runs are narrowed to days and a link says so", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  const all = await rows(page, "runs").then(async (found) => (found.length > 0 ? found : (await page.getByRole("table", { name: "runs" }).waitFor(), rows(page, "runs"))));
+  await page.getByLabel("Runs from this day on").fill("2999-01-01");
+  await page.waitForFunction(() => location.hash.includes("from=2999-01-01"));
+  assert.equal((await rows(page, "runs")).length, 0);
+  await page.getByRole("button", { name: new RegExp(`All ${all.length} runs`) }).click();
+  await page.getByLabel("Runs up to this day").fill("2999-01-01");
+  assert.equal((await rows(page, "runs")).length, all.length);
+  check();
   await close();
 });

@@ -14,7 +14,7 @@ test("the whole page is at most 120 KiB gzipped", () => {
 
 test("the committed page is what the sources make", () => {
   const folder = path.join(web, "../crates/hodo-server/page");
-  const there = readdirSync(folder).filter((name) => /^(index\.html|app\..*)$/.test(name));
+  const there = readdirSync(folder).filter((name) => /^(index\.html|(app|fetcher)\..*)$/.test(name));
   assert.deepEqual(there.sort(), [...files.keys()].sort(), "run `make page` and commit what it writes");
   for (const [name, bytes] of files) assert.ok(readFileSync(path.join(folder, name)).equals(bytes), `${name} is stale: run \`make page\``);
 });

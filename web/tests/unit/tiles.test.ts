@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coarser, keyText, resolution, tileSpan, tilesOver, wholeRunResolution } from "../../src/timeline/tile-key";
-import { decodeTile, encodeTile, type Tile } from "../../src/timeline/tile";
+import { NO_TAG, decodeTile, decodeTiles, encodeTile, encodeTiles, type Tile } from "../../src/timeline/tile";
 import { boxAt } from "../../src/timeline/hit";
 import { layOut } from "../../src/timeline/layout";
 import { tileOf } from "../../dev/tiles";
@@ -17,6 +17,7 @@ const tile = (boxes: [start: number, dur: number, depth: number][]): Tile => ({
   depth: Uint16Array.from(boxes, ([, , depth]) => depth),
   busy: Uint8Array.from(boxes, () => 255),
   flags: Uint8Array.from(boxes, () => 0),
+  tag: null,
 });
 
 test("a tile of any length is read back as it was written", () => {
@@ -24,6 +25,24 @@ test("a tile of any length is read back as it was written", () => {
     const made = tile(Array.from({ length: count }, (_, at) => [at * 10, 5, 0]));
     const read = decodeTile(encodeTile(made));
     assert.deepEqual(read, made);
+  }
+});
+
+test("several tiles in one answer are read back in their order", () => {
+  const made = [0, 3, 8].map((count) => tile(Array.from({ length: count }, (_, at) => [at * 10, 5, 0])));
+  assert.deepEqual(decodeTiles(encodeTiles(made.map(encodeTile))), made);
+  assert.deepEqual(decodeTiles(encodeTile(made[1]!)), [made[1]]);
+  assert.throws(() => decodeTiles(encodeTiles(made.map(encodeTile)).slice(0, -16)));
+});
+
+test("tags are there when a box has one, and stay with their boxes", () => {
+  for (const count of [1, 2, 3, 8]) {
+    const made = { ...tile(Array.from({ length: count }, (_, at) => [(count - at) * 10, 5, 0])), tag: Uint32Array.from({ length: count }, (_, at) => (at === 0 ? 4 : NO_TAG)) };
+    const read = decodeTile(encodeTile(made));
+    assert.equal(read.tag?.[count - 1], 4, "sorted by start, the first one comes last");
+    const [line] = layOut([{ id: "1", kind: "thread", process: "p", pid: 1, rank: null, name: "a", depths: 1, slices: count, start_ns: 0, end_ns: 100 }], new Set()).lines.filter(({ track }) => track);
+    assert.equal(boxAt(read, line!, 0, count * 10 + 1, 0)?.tag, 4);
+    assert.equal(boxAt(tile([[0, 5, 0]]), line!, 0, 1, 0)?.tag, null);
   }
 });
 

@@ -47,7 +47,7 @@ test("tracks stand under their process, folded ones small", () => {
 const columns = (boxes: { start: number; dur: number; slices?: number; name?: number }[]): Tile => ({
   t0: 0, res_ns: 1, count: boxes.length, start_ns: Float64Array.from(boxes, (box) => box.start), dur_ns: Float64Array.from(boxes, (box) => box.dur),
   id: new BigUint64Array(boxes.length), name: Uint32Array.from(boxes, (box) => box.name ?? 0), slices: Uint32Array.from(boxes, (box) => box.slices ?? 1),
-  depth: new Uint16Array(boxes.length), busy: new Uint8Array(boxes.length).fill(255), flags: new Uint8Array(boxes.length),
+  depth: new Uint16Array(boxes.length), busy: new Uint8Array(boxes.length).fill(255), flags: new Uint8Array(boxes.length), tag: null,
 });
 
 test("a slice across two tiles is drawn once, and crowds are told with their number", () => {

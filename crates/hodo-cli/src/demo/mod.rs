@@ -14,7 +14,7 @@ mod worker;
 use hodo::{Config, Started};
 use matrix::Matrix;
 use random::Random;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to run and where to record it.
@@ -25,6 +25,8 @@ pub struct Options<'a> {
     pub seed: u64,
     /// How long the training part lasts; the last epoch is finished.
     pub training: Duration,
+    /// Told the run's folder once it records.
+    pub started: &'a dyn Fn(&Path),
     /// Told the share that is done, 0 to 1, and what is going on.
     pub progress: &'a dyn Fn(f64, &str),
 }
@@ -32,7 +34,13 @@ pub struct Options<'a> {
 impl Options<'_> {
     /// A run of 5 to 10 seconds, recorded in `dir`.
     pub fn new(dir: PathBuf) -> Self {
-        Options { dir, seed: 7, training: Duration::from_millis(5500), progress: &|_, _| {} }
+        Options {
+            dir,
+            seed: 7,
+            training: Duration::from_millis(5500),
+            started: &|_| {},
+            progress: &|_, _| {},
+        }
     }
 }
 
@@ -51,6 +59,7 @@ pub fn run(options: &Options<'_>) -> Result<PathBuf, String> {
         Started::Already => return Err("the demo cannot record: a recording is running".into()),
     }
     let folder = hodo::health().run.ok_or("the demo cannot record: no run folder")?;
+    (options.started)(&folder);
     train::run(options);
     benchmark(options.seed);
     (options.progress)(1.0, "done");

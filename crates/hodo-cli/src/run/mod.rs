@@ -3,13 +3,13 @@
 mod child;
 mod environment;
 pub mod library;
-mod page;
 mod told;
 
 use crate::args::RunArgs;
 use crate::monitor;
 use crate::output::{self, Outcome};
 use crate::ship::{self, beside::Beside};
+use crate::view::page::Page;
 pub use child::die_by;
 use child::{Ended, Failed};
 use environment::Launch;
@@ -41,7 +41,7 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     let interval = args.monitor.as_deref().map(monitor::interval).transpose()?;
     let mut command = Command::new(program);
     command.args(arguments).envs(launch.variables.iter().map(|(name, value)| (name, value)));
-    let mut page = args.open.then(|| page::Page::new(&launch.run)).transpose()?;
+    let mut page = args.open.then(|| Page::new(&launch.run)).transpose()?;
     let began = SystemTime::now();
     let mut sampling = None;
     // Another `hodo run` around this one ships, too.
@@ -52,7 +52,7 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     // The thread it starts blocks all signals, so those for the program still come to this one.
     let ended = child::run(&mut command, |pid| {
         sampling = interval.map(|interval| beside(&launch.run, interval, pid));
-        page.iter_mut().for_each(page::Page::start);
+        page.iter_mut().for_each(Page::start);
     });
     if let Some(sampling) = &sampling {
         sampling.stop();

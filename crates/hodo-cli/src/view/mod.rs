@@ -1,7 +1,8 @@
 //! `hodo view`: the page of a run or a folder of runs, served on this machine.
 
-pub mod browser;
-pub mod remote;
+mod browser;
+pub mod page;
+mod remote;
 
 use crate::args::ViewArgs;
 use crate::output::{self, Failure, Outcome};

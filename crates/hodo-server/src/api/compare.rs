@@ -1,10 +1,11 @@
 //! Two runs compared: `hodo diff --json`.
 
 use super::ask;
+use super::extract::{Path, Query};
 use crate::error::ApiError;
 use crate::state::Shared;
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hodo_trace::{DIFF_SCHEMA, DiffOptions, Obstacle, RunProfile, diff};

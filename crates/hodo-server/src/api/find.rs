@@ -1,10 +1,11 @@
 //! Going through slices: by keyboard, by name.
 
+use super::extract::{Path, Query};
 use super::{ask, spans};
 use crate::error::ApiError;
 use crate::state::Shared;
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hodo_trace::timeline::Step;

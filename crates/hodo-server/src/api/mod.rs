@@ -3,7 +3,9 @@
 mod ask;
 mod compare;
 mod events;
+mod extract;
 mod find;
+mod opening;
 mod parts;
 mod report;
 mod runs;
@@ -17,7 +19,7 @@ use crate::error::ApiError;
 use crate::page;
 use crate::state::Shared;
 use axum::Router;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 
@@ -48,6 +50,7 @@ routes! {
     "/api/openapi.json" => get(openapi),
     "/api/about" => get(runs::about),
     "/api/runs" => get(runs::list),
+    "/api/runs/{run}/opening" => get(opening::opening),
     "/api/runs/{run}/report" => get(report::report),
     "/api/runs/{run}/steps" => get(parts::steps),
     "/api/runs/{run}/tracks" => get(tracks::tracks),
@@ -69,7 +72,7 @@ routes! {
 
 /// All routes.
 pub fn router(shared: Shared) -> Router {
-    routes().fallback(nothing).with_state(shared)
+    routes().fallback(nothing).method_not_allowed_fallback(not_so).with_state(shared)
 }
 
 /// What tools read to know the API.
@@ -82,6 +85,12 @@ async fn openapi() -> impl IntoResponse {
 /// What no route is for.
 async fn nothing() -> ApiError {
     ApiError::missing("nothing is here; /api/openapi.json lists what is")
+}
+
+/// What is there, but not for this method.
+async fn not_so() -> ApiError {
+    let words = "this method is not for this address; /api/openapi.json lists what is";
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, words)
 }
 
 async fn healthz() -> &'static str {

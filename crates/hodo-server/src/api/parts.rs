@@ -1,10 +1,11 @@
 //! A part of a run in numbers: range, flame graph, steps.
 
 use super::ask::{self, Part};
+use super::extract::{Path, Query};
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::store::Loaded;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use hodo_trace::Filter;
 use hodo_trace::timeline::FlameBy;

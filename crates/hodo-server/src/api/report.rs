@@ -1,10 +1,11 @@
 //! `hodo report --json`, of a run or a part of it.
 
 use super::ask::{self, Part};
+use super::extract::{Path, Query};
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::store::Loaded;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use hodo_trace::{Filter, by_total, document, kernels, tree};
 use serde_json::{Value, json};

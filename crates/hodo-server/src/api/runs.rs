@@ -1,12 +1,13 @@
 //! The runs of the folder.
 
 use super::ask;
+use super::extract::Query;
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::store::{Glimpse, Loaded, Store};
 use axum::Json;
-use axum::extract::{Query, State};
-use hodo_trace::timeline::{MarkAxis, Points, Stable};
+use axum::extract::State;
+use hodo_trace::timeline::{MarkAxis, Points, Stable, Timeline};
 use hodo_trace::{
     Condition, Filter, GpuState, Names, ReadOptions, Run, RunSummary, Value as Attribute,
 };
@@ -48,7 +49,7 @@ pub fn document_of(store: Option<&Store>) -> Value {
 /// The list of one run alone, which says nothing of where it is.
 pub fn only_run(loaded: &Loaded) -> Value {
     let summary = Run::summary(&loaded.run.folder);
-    let mut row = described(&loaded.id, &summary, glimpse(&loaded.run));
+    let mut row = described(&loaded.id, &summary, glimpse(&loaded.run, &loaded.timeline));
     row["path"] = Value::Null;
     json!({"dir": null, "runs": [row]})
 }
@@ -122,15 +123,14 @@ fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -
 /// What only reading a run tells; not of a large one, and not when many were just read.
 fn inside(store: &Store, id: &str, run: &RunSummary, until: Instant) -> Option<Glimpse> {
     if let Some(loaded) = store.peek(id) {
-        return Some(glimpse(&loaded.run));
+        return Some(glimpse(&loaded.run, &loaded.timeline));
     }
     let is_quick = run.bytes <= QUICK_BYTES && Instant::now() < until;
     let read = is_quick.then(|| Run::open(&run.folder, &ReadOptions::default()));
-    read?.ok().map(|run| glimpse(&run))
+    read?.ok().map(|run| glimpse(&run, &run.timeline(&mut Stable::default())))
 }
 
-fn glimpse(run: &Run) -> Glimpse {
-    let timeline = run.timeline(&mut Stable::default());
+fn glimpse(run: &Run, timeline: &Timeline) -> Glimpse {
     // The one that was made most often, unless one is a loss.
     let marks = timeline.marks(run);
     let numbers = |mark: &&Value| mark["numbers"].as_u64() > Some(1);

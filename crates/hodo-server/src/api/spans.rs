@@ -1,10 +1,11 @@
 //! All about one scope or one piece of GPU work.
 
 use super::ask;
+use super::extract::Path;
 use crate::error::ApiError;
 use crate::state::Shared;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use hodo_trace::timeline::SliceId;
 use serde_json::Value;
 

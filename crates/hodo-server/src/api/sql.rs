@@ -1,5 +1,6 @@
 //! Questions in SQL, answered by the program `hodo-sql`.
 
+use super::extract::Body;
 use crate::error::ApiError;
 use crate::state::Shared;
 use axum::Json;
@@ -38,7 +39,7 @@ pub struct Question {
 /// `POST /api/sql`.
 pub async fn ask(
     State(shared): State<Shared>,
-    Json(Question { query, runs }): Json<Question>,
+    Body(Question { query, runs }): Body<Question>,
 ) -> Result<Json<Value>, ApiError> {
     let program = program().ok_or_else(|| ApiError::new(StatusCode::NOT_IMPLEMENTED, advice()))?;
     if query.trim().is_empty() {

@@ -1,10 +1,11 @@
 //! What a track looks like in a window at a resolution, as the arrays a renderer takes.
 
 use super::ask;
+use super::extract::{Path, Query};
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::store::Loaded;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use hodo_trace::timeline::Box;
@@ -15,11 +16,17 @@ const MOST_PIXELS: i64 = 1 << 16;
 /// Pixels of the tiles that the page asks for.
 pub const TILE_UNITS: u64 = 4096;
 const MAGIC: &[u8; 4] = b"HTL1";
+const MAGIC_OF_SEVERAL: &[u8; 4] = b"HTLS";
+/// Tracks that may be asked for at once.
+const MOST_TRACKS: usize = 64;
+/// Stands for no tag. Where no box has one the column is left out.
+const NO_TAG: u32 = u32::MAX;
 
-/// Which tile.
+/// Which tile, or those of several tracks at once.
 #[derive(Deserialize)]
 pub struct Tile {
-    track: u32,
+    /// Numbers with commas between.
+    track: String,
     t0: i64,
     t1: i64,
     res: i64,
@@ -41,21 +48,39 @@ pub async fn tiles(
         );
         return Err(ApiError::bad(words));
     }
+    let tracks = numbers(&tile.track)?;
     let bytes = ask::about(&shared, run, move |loaded| {
-        tile_of(&loaded, tile.track, [t0, t1], tile.res as u64, &tile.filter)
+        let of = |track: &u32| {
+            let boxes = boxes(&loaded, *track, [t0, t1], tile.res as u64, &tile.filter)?;
+            Ok(encoded(&boxes, t0, tile.res as u64))
+        };
+        let mut tiles = tracks.iter().map(of).collect::<Result<Vec<Vec<u8>>, ApiError>>()?;
+        Ok(if tiles.len() == 1 { tiles.remove(0) } else { together(&tiles) })
     });
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes.await?).into_response())
 }
 
-/// The bytes of a tile.
-pub fn tile_of(
-    loaded: &Loaded,
-    track: u32,
-    range: [i64; 2],
-    res_ns: u64,
-    filter: &str,
-) -> Result<Vec<u8>, ApiError> {
-    Ok(encoded(&boxes(loaded, track, range, res_ns, filter)?, range[0], res_ns))
+fn numbers(tracks: &str) -> Result<Vec<u32>, ApiError> {
+    let all: Result<Vec<u32>, _> = tracks.split(',').map(str::parse).collect();
+    let all = all.map_err(|_| {
+        ApiError::bad(format!("track={tracks} is no number of a track; /tracks lists them"))
+    })?;
+    match all.len() <= MOST_TRACKS {
+        true => Ok(all),
+        false => Err(ApiError::bad(format!("ask for {MOST_TRACKS} tracks at once at most"))),
+    }
+}
+
+/// Several tiles in one answer: how many, then each with its length before it.
+fn together(tiles: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(8 + tiles.iter().map(|tile| 8 + tile.len()).sum::<usize>());
+    out.extend(MAGIC_OF_SEVERAL);
+    out.extend((tiles.len() as u32).to_le_bytes());
+    for tile in tiles {
+        out.extend((tile.len() as u64).to_le_bytes());
+        out.extend(tile);
+    }
+    out
 }
 
 /// The same of all of a track, and whether a finer one would show more.
@@ -103,6 +128,9 @@ fn encoded(boxes: &[Box], t0_ns: i64, res_ns: u64) -> Vec<u8> {
     column(&|one, out| out.extend(one.depth.to_le_bytes()));
     column(&|one, out| out.push(one.busy));
     column(&|one, out| out.push(one.flags));
+    if boxes.iter().any(|one| one.tag.is_some()) {
+        column(&|one, out| out.extend(one.tag.unwrap_or(NO_TAG).to_le_bytes()));
+    }
     out
 }
 
@@ -117,6 +145,7 @@ mod tests {
             duration_ns: 5,
             id: None,
             name: 7,
+            tag: None,
             count: 9,
             depth: 11,
             busy: 13,
@@ -128,5 +157,8 @@ mod tests {
         let at = |at: usize| f64::from_le_bytes(tile[at..at + 8].try_into().unwrap_or_default());
         assert_eq!((at(8), at(16), at(24), at(48)), (1024.0, 64.0, 3.0, 5.0));
         assert_eq!((tile[96], tile[112], tile[128], tile[136], tile[144]), (7, 9, 11, 13, 2));
+        let tagged = encoded(&[one, Box { tag: Some(5), ..one }], 1024, 64);
+        let tags = &tagged[tagged.len() - 8..];
+        assert_eq!(tags, [255, 255, 255, 255, 5, 0, 0, 0]);
     }
 }

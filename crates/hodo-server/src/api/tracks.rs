@@ -1,10 +1,11 @@
 //! The tracks of a run and the names of what is on them.
 
 use super::ask;
+use super::extract::{Path, Query};
 use crate::error::ApiError;
 use crate::state::Shared;
 use crate::store::Loaded;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use hodo_trace::GpuState;
 use hodo_trace::timeline::{Track, TrackKind};
@@ -41,6 +42,7 @@ pub fn document(loaded: &Loaded, names_from: usize) -> Value {
         "live": loaded.is_live(),
         "end_ns": timeline.end_ns,
         "start_unix_ns": timeline.start_ns,
+        "index_bytes": timeline.index_bytes(),
         "names_from": names_from,
         "names": names.get(names_from..).unwrap_or_default(),
         "tracks": tracks,

@@ -7,4 +7,5 @@ mod collect;
 mod guard;
 mod limits;
 mod live;
+mod opening;
 mod routes;

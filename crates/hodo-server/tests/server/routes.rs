@@ -61,7 +61,8 @@ fn decoded(tile: &[u8]) -> Vec<Drawn> {
     let (start, duration, id) = (column(8), column(8), column(8));
     let (name, slices, depth, busy, flags) =
         (column(4), column(4), column(2), column(1), column(1));
-    assert_eq!(at, tile.len());
+    let tags = (count * 4).next_multiple_of(8);
+    assert!(at == tile.len() || at + tags == tile.len(), "the tags are the last, if any has one");
     let float = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
     (0..count)
@@ -351,4 +352,67 @@ fn answers_are_compressed_for_whoever_takes_that() {
     let packed = training.served.ask("GET", &path, &[("Accept-Encoding", "gzip")], "");
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert!(packed.body.len() * 3 < training.served.get(&path).body.len());
+}
+
+#[test]
+fn any_range_of_whole_numbers_is_answered() {
+    let training = Training::new();
+    let whole = training.get("range");
+    let widest = format!("range?t0={}&t1={}", i64::MIN, i64::MAX - 1);
+    assert_eq!(training.get(&widest)["scopes"], whole["scopes"]);
+    for (t0, t1) in [(i64::MIN, i64::MIN + 1), (i64::MAX - 1, i64::MAX)] {
+        let nothing = training.get(&format!("flame?t0={t0}&t1={t1}"));
+        assert_eq!(rows(&nothing, "roots").len(), 0, "{t0}");
+    }
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused_in_words() {
+    let training = Training::new();
+    let routes = [
+        "tiles?track=x&t0=0&t1=1&res=1",
+        "tiles?track=1&t0=zero&t1=1&res=1",
+        "tracks?names_from=-1",
+        "flame?by=luck",
+        "walk?to=up",
+    ];
+    for route in routes {
+        let answer = training.served.get(&format!("/api/runs/{TRAINING}/{route}"));
+        assert_eq!(answer.status, 400, "{route}: {}", answer.text());
+        let error: Value = serde_json::from_str(&answer.text()).unwrap();
+        assert!(error["error"].as_str().is_some_and(|words| !words.is_empty()), "{route}");
+    }
+    let answer = training.served.ask("DELETE", "/api/runs", &[], "");
+    assert_eq!(answer.status, 405);
+    assert!(serde_json::from_str::<Value>(&answer.text()).unwrap()["error"].is_string());
+}
+
+#[test]
+fn tiles_of_several_tracks_are_those_of_each() {
+    let training = Training::new();
+    let tracks = training.get("tracks");
+    let drawn = |track: &&Value| matches!(track["kind"].as_str(), Some("thread" | "stream"));
+    let ids: Vec<&str> =
+        rows(&tracks, "tracks").iter().filter(drawn).map(|t| t["id"].as_str().unwrap()).collect();
+    assert!(ids.len() > 1);
+    let window = format!("t0=0&t1={}&res=65536", 65536_i64 * 4096);
+    let tile = |tracks: &str| {
+        let path = format!("/api/runs/{TRAINING}/tiles?track={tracks}&{window}");
+        training.served.get(&path).body
+    };
+    let all = tile(&ids.join(","));
+    assert_eq!(
+        (&all[..4], all[4..8].to_vec()),
+        (&b"HTLS"[..], (ids.len() as u32).to_le_bytes().to_vec())
+    );
+    let mut at = 8;
+    for id in ids {
+        let bytes = u64::from_le_bytes(all[at..at + 8].try_into().unwrap()) as usize;
+        assert_eq!(all[at + 8..at + 8 + bytes], tile(id)[..], "track {id}");
+        at += 8 + bytes;
+    }
+    assert_eq!(at, all.len());
+    let many = vec!["1"; 65].join(",");
+    let answer = training.served.get(&format!("/api/runs/{TRAINING}/tiles?track={many}&{window}"));
+    assert_eq!(answer.status, 400);
 }

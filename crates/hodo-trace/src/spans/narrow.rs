@@ -43,6 +43,12 @@ impl Narrow {
         self.len
     }
 
+    /// Bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |block: &Block| size_of::<Block>() + block.bits.len() + size_of_val(&*block.apart);
+        self.blocks.iter().map(of).sum()
+    }
+
     /// The value of a row.
     #[inline]
     pub(crate) fn get(&self, row: Row) -> u64 {
@@ -51,7 +57,8 @@ impl Narrow {
 
     /// The values, for many rows one after another, or not far from each other.
     pub(crate) fn scan(&self) -> Scan<'_> {
-        Scan { column: self, block: usize::MAX, values: Box::new([0; BLOCK]) }
+        let none = usize::MAX;
+        Scan { column: self, block: none, missed: none, values: Box::new([0; BLOCK]) }
     }
 
     /// The values in order of row.
@@ -169,6 +176,8 @@ pub(crate) struct Scan<'a> {
     column: &'a Narrow,
     /// The block whose values these are.
     block: usize,
+    /// The block of the last row that was in another one.
+    missed: usize,
     values: Box<[u64; BLOCK]>,
 }
 
@@ -177,12 +186,23 @@ impl Scan<'_> {
     #[inline]
     pub(crate) fn get(&mut self, row: Row) -> u64 {
         if row as usize / BLOCK != self.block {
-            self.turn(row as usize / BLOCK);
+            return self.miss(row);
         }
         self.values[row as usize % BLOCK]
     }
 
+    /// A block is unpacked when a second row of it is asked for: one row that is far from the others,
+    /// as a scope around many is, does not cost a block.
     #[inline(never)]
+    fn miss(&mut self, row: Row) -> u64 {
+        let block = row as usize / BLOCK;
+        if self.missed == block {
+            self.turn(block);
+        }
+        self.missed = block;
+        self.column.get(row)
+    }
+
     fn turn(&mut self, block: usize) {
         let len = BLOCK.min(self.column.len - block * BLOCK);
         self.column.blocks[block].unpack(len, &mut self.values);
@@ -328,6 +348,17 @@ mod tests {
         #[test]
         fn a_narrow_column_is_the_values_that_were_pushed(values in shape()) {
             check(&values)?;
+        }
+    }
+
+    #[test]
+    fn rows_far_from_each_other_are_read_by_a_scan_too() {
+        let column: Narrow = (0..4 * BLOCK as u64).map(|at| at * 3).collect();
+        let mut scan = column.scan();
+        let far =
+            (0..BLOCK as Row).flat_map(|at| [at, 3 * BLOCK as Row + at, at, 2 * BLOCK as Row]);
+        for row in far {
+            assert_eq!(scan.get(row), u64::from(row) * 3);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a track looks like at a resolution: slices that can be seen, and merged ones.
 
+use super::pyramid::FAN;
 use super::{Kept, Lane, SliceId, Timeline, Track, TrackKind};
 use crate::{Process, Row, Run};
 
@@ -14,6 +15,8 @@ pub struct Box {
     pub id: Option<SliceId>,
     /// Place of its name in [`super::Stable::names`]; of a merged one, of the longest in it.
     pub name: u32,
+    /// Place of its tag there: of one scope that is wide enough to show it.
+    pub tag: Option<u32>,
     /// Slices in it.
     pub count: u32,
     /// Its lane.
@@ -37,6 +40,9 @@ pub mod box_flag {
     /// Nothing in it fits the filter.
     pub const DIMMED: u8 = 16;
 }
+
+/// Boxes that are narrower, in resolutions, have no room for a tag.
+const TAGGED_UNITS: u64 = 32;
 
 /// A stretch of time at a resolution.
 #[derive(Clone, Copy, Debug)]
@@ -106,12 +112,8 @@ impl Look<'_> {
 
     /// The first slice from `from` on that begins at `moment_ns` or later; mostly a near one.
     pub(super) fn begins_from(&self, from: usize, moment_ns: i64) -> usize {
-        let (mut low, mut step) = (from, 1);
-        while low + step <= self.len() && self.start_ns(low + step - 1) < moment_ns {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step - 1).min(self.len());
+        let group = self.group_from(from / FAN + 1, moment_ns);
+        let (mut low, mut high) = (from.max((group - 1) * FAN), (group * FAN).min(self.len()));
         while low < high {
             let middle = low + (high - low) / 2;
             match self.start_ns(middle) < moment_ns {
@@ -120,6 +122,19 @@ impl Look<'_> {
             }
         }
         low
+    }
+
+    /// The first group of slices from `from` on whose first begins then.
+    fn group_from(&self, from: usize, moment_ns: i64) -> usize {
+        let starts = &self.lane.starts;
+        let is_before = |start: &u64| self.timeline.moment_ns(self.process, *start) < moment_ns;
+        let (mut low, mut step) = (from, 1);
+        while starts.get(low + step - 1).is_some_and(is_before) {
+            low += step;
+            step *= 2;
+        }
+        let high = (low + step - 1).min(starts.len());
+        low + starts.get(low..high).unwrap_or_default().partition_point(is_before)
     }
 
     /// The first slice that ends after `moment_ns`. Only in the last of very many lanes do slices
@@ -163,6 +178,9 @@ impl Look<'_> {
             };
             let mut one = if next == at + 1 { self.one(at) } else { self.merged(at, next) };
             one.flags |= dim(at, next);
+            if one.duration_ns / TAGGED_UNITS >= window.res_ns {
+                one.tag = self.tag(at);
+            }
             found.push(one);
             at = next;
         }
@@ -177,6 +195,7 @@ impl Look<'_> {
             duration_ns: self.process.clock.duration_ns(end - start),
             id: self.timeline.id_of(self.track, self.process, row),
             name: self.name(row),
+            tag: None,
             count: 1,
             depth: self.depth,
             busy: u8::MAX,
@@ -198,6 +217,7 @@ impl Look<'_> {
             duration_ns,
             id: None,
             name: self.name(row),
+            tag: None,
             count: u32::try_from(to - from).unwrap_or(u32::MAX),
             depth: self.depth,
             busy: (share * 255.0).round().clamp(0.0, 255.0) as u8,
@@ -211,6 +231,12 @@ impl Look<'_> {
             TrackKind::Thread(_) => names.scope(self.process, row),
             TrackKind::Stream { .. } => names.work(self.process, row),
         }
+    }
+
+    fn tag(&self, at: usize) -> Option<u32> {
+        let is_scope = !self.track.is_stream();
+        let tags = &self.timeline.names[self.track.process].tags;
+        is_scope.then(|| tags.of(self.process, self.row(at)))?
     }
 
     fn flags(&self, row: Row) -> u8 {

@@ -1,8 +1,9 @@
 //! Building the index: lanes and pyramids of every track.
 
 use super::lanes::Lanes;
-use super::pyramid::PyramidBuilder;
+use super::pyramid::{FAN, PyramidBuilder};
 use super::stable::TrackKey;
+use super::tags::TagIds;
 use super::{Lane, Stable, Timeline, Track, TrackKind};
 use crate::gpu::direction;
 use crate::spans::{Narrow, NarrowBuilder};
@@ -24,6 +25,7 @@ pub(super) struct NameIds {
     kernels: HashMap<u32, u32>,
     /// By what [`work_name`] calls it.
     others: HashMap<&'static str, u32>,
+    pub(super) tags: TagIds,
 }
 
 pub(super) fn build(run: &Run, stable: &mut Stable) -> Timeline {
@@ -76,17 +78,27 @@ fn threads(process: &Process, at: usize, key: u64, stable: &mut Stable) -> Vec<T
 
 fn thread_lanes(process: &Process, thread: u32) -> Drafts {
     let spans = &process.spans;
-    let is_sorted = || spans.rows_of_thread(thread).is_sorted_by_key(|row| spans.start(row));
-    let mut drafts = Drafts::default();
-    if is_sorted() {
-        spans.rows_of_thread(thread).for_each(|row| drafts.scope(process, row));
-    } else {
+    in_order(process, spans.rows_of_thread(thread)).unwrap_or_else(|| {
         // Stable: of scopes that begin together the outer one was opened first.
         let mut rows: Vec<Row> = spans.rows_of_thread(thread).collect();
         rows.sort_by_key(|&row| spans.start(row));
-        rows.into_iter().for_each(|row| drafts.scope(process, row));
+        in_order(process, rows.into_iter()).unwrap_or_default()
+    })
+}
+
+/// The lanes of scopes that come in order of their start; none where they do not.
+fn in_order(process: &Process, rows: impl Iterator<Item = Row>) -> Option<Drafts> {
+    let mut scan = process.spans.scan();
+    let (mut drafts, mut before) = (Drafts::default(), 0);
+    for row in rows {
+        let (start, end) = scan.times(row);
+        if start < before {
+            return None;
+        }
+        before = start;
+        drafts.add(row, scan.parent_row(row), start, end);
     }
-    drafts
+    Some(drafts)
 }
 
 fn streams(process: &Process, at: usize, key: u64, stable: &mut Stable) -> Vec<Track> {
@@ -120,37 +132,46 @@ fn streams(process: &Process, at: usize, key: u64, stable: &mut Stable) -> Vec<T
     streams.into_iter().map(track).collect()
 }
 
+/// A lane in the making.
+#[derive(Default)]
+struct Draft {
+    rows: NarrowBuilder,
+    starts: Vec<u64>,
+    pyramid: PyramidBuilder,
+}
+
 /// The lanes of a track in the making.
 #[derive(Default)]
 struct Drafts {
     lanes: Lanes,
-    drafts: Vec<(NarrowBuilder, PyramidBuilder)>,
+    drafts: Vec<Draft>,
     slices: u64,
 }
 
 impl Drafts {
-    fn scope(&mut self, process: &Process, row: Row) {
-        let spans = &process.spans;
-        self.add(row, spans.parent_row(row), spans.start(row), spans.end(row));
-    }
-
     fn add(&mut self, row: Row, parent: Option<Row>, start: u64, end: u64) {
         let lane = self.lanes.place(row, parent, start, end);
         if lane >= self.drafts.len() {
             self.drafts.resize_with(lane + 1, Default::default);
         }
-        let (rows, pyramid) = &mut self.drafts[lane];
-        rows.push(row.into());
-        pyramid.push(end - start);
+        let draft = &mut self.drafts[lane];
+        draft.rows.push(row.into());
+        if draft.pyramid.len().is_multiple_of(FAN) {
+            draft.starts.push(start);
+        }
+        draft.pyramid.push(end - start);
         self.slices += 1;
     }
 
     fn finish(self) -> Vec<Lane> {
-        let lane = |(rows, pyramid): (NarrowBuilder, PyramidBuilder)| Lane {
-            rows: rows.finish(),
-            pyramid: pyramid.finish(),
-        };
-        self.drafts.into_iter().map(lane).collect()
+        self.drafts.into_iter().map(Draft::finish).collect()
+    }
+}
+
+impl Draft {
+    fn finish(mut self) -> Lane {
+        self.starts.shrink_to_fit();
+        Lane { rows: self.rows.finish(), starts: self.starts, pyramid: self.pyramid.finish() }
     }
 }
 
@@ -187,6 +208,7 @@ impl NameIds {
             let name = other_name(&process.gpu.work.detail(row));
             ids.others.entry(name).or_insert_with(|| stable.name(name));
         }
+        ids.tags = TagIds::new(process, stable);
         ids
     }
 

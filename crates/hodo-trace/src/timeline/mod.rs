@@ -18,6 +18,7 @@ mod search;
 mod stable;
 mod steps;
 mod sums;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -92,6 +93,8 @@ pub enum TrackKind {
 #[derive(Debug)]
 struct Lane {
     rows: Narrow,
+    /// Ticks when the first slice of each group of [`pyramid::FAN`] begins, to search in.
+    starts: Vec<u64>,
     pyramid: Pyramid,
 }
 
@@ -125,6 +128,16 @@ impl Track {
 }
 
 impl Timeline {
+    /// Bytes of the index, beside those of the run.
+    pub fn index_bytes(&self) -> usize {
+        let of_lane = |lane: &Lane| {
+            lane.rows.bytes() + lane.pyramid.bytes() + size_of_val(lane.starts.as_slice())
+        };
+        let of_track =
+            |track: &Track| track.rows.bytes() + track.lanes.iter().map(of_lane).sum::<usize>();
+        self.tracks.iter().map(of_track).sum()
+    }
+
     /// A track by its number.
     pub fn track(&self, number: u32) -> Option<&Track> {
         self.tracks.iter().find(|track| track.number == number)

@@ -1,7 +1,7 @@
 //! The longest of any stretch of slices, and the time in it, without looking at each of them.
 
 /// Slices under one number of the level above.
-const FAN: usize = 16;
+pub(super) const FAN: usize = 16;
 
 /// Maxima of durations over groups of slices, groups of groups and so on, and the time before each
 /// group: about one byte a slice.
@@ -24,6 +24,11 @@ pub(super) struct PyramidBuilder {
 }
 
 impl PyramidBuilder {
+    /// Slices so far.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn push(&mut self, duration: u64) {
         match self.groups.last_mut() {
             Some(most) if !self.len.is_multiple_of(FAN) => *most = duration.max(*most),
@@ -53,6 +58,12 @@ impl Pyramid {
     /// Slices.
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let levels: usize = self.levels.iter().map(|level| size_of_val(level.as_slice())).sum();
+        levels + size_of_val(self.before.as_slice())
     }
 
     /// The longest duration of all.

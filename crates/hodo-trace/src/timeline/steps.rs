@@ -37,7 +37,8 @@ fn is_step(name: &str) -> bool {
 impl Timeline {
     /// How long each step took, and what of it. Of the paths whose scopes have an index it is the
     /// outermost that is called a step and goes round often; else the outermost that does; else the
-    /// outermost. None where no scope has an index.
+    /// outermost; of several that are not inside each other the one with the most time. None where
+    /// no scope has an index.
     pub fn steps(&self, run: &Run, filter: &Filter) -> Option<Value> {
         let node = self.main_loop(run)?;
         let kept = select(run, &Links::new(&run.processes), filter);
@@ -90,12 +91,18 @@ impl Timeline {
             &|_, _| true,
         ];
         choices.iter().find_map(|is_choice| {
-            let fitting = loops.iter().filter(|(node, sum)| is_choice(**node, sum.0));
-            let outermost = |(node, sum): &(&NodeId, &(u64, u64))| {
-                (paths.path(**node).len(), std::cmp::Reverse(sum.1))
-            };
-            fitting.min_by_key(outermost).map(|(&node, _)| node)
+            let fits = |node: NodeId| loops.get(&node).is_some_and(|sum| is_choice(node, sum.0));
+            let is_inside = |node: NodeId| self.above(run, node).any(fits);
+            let outermost = loops.iter().filter(|(node, _)| fits(**node) && !is_inside(**node));
+            outermost.max_by_key(|(_, sum)| sum.1).map(|(&node, _)| node)
         })
+    }
+
+    /// The nodes that a node is in.
+    fn above(&self, run: &Run, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let nodes = &self.paths(run).nodes;
+        let up = move |node: &NodeId| Some(nodes[*node as usize].parent).filter(|_| *node != ROOT);
+        std::iter::successors(up(&node), up)
     }
 
     fn steps_of(&self, run: &Run, node: NodeId) -> Vec<Step> {

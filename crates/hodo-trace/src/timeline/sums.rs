@@ -80,7 +80,7 @@ impl Timeline {
         let back = process.clock.backwards();
         let ticks = |ns: i64| match ns {
             i64::MAX => u64::MAX,
-            ns => back.moment(ns.saturating_add(self.start_ns)),
+            ns => back.moment_or_end(ns.saturating_add(self.start_ns)),
         };
         (ticks(from), ticks(to))
     }

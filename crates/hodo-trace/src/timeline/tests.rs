@@ -13,7 +13,7 @@ const EPOCH: u64 = 1_000;
 const WALL_NS: u64 = 1_000_000_000_000_000;
 
 /// A scope: start and length in nanoseconds, which of the earlier ones is its parent, its name.
-type Drawn = (u64, u64, Option<usize>, u32);
+pub(super) type Drawn = (u64, u64, Option<usize>, u32);
 
 fn process(spans: Spans, threads: u32) -> Process {
     let anchor =
@@ -39,7 +39,7 @@ fn process(spans: Spans, threads: u32) -> Process {
     }
 }
 
-fn run(drawn: &[Drawn]) -> Run {
+pub(super) fn run(drawn: &[Drawn]) -> Run {
     made(drawn, 0)
 }
 
@@ -293,4 +293,19 @@ fn the_main_loop_is_the_outermost_that_is_called_one() {
         serde_json::json!(["epoch", "pass"]),
         "the outermost that goes round often"
     );
+}
+
+#[test]
+fn a_short_loop_further_out_is_not_the_main_one() {
+    // A benchmark of twelve short steps beside epochs of long ones.
+    let mut drawn: Vec<Drawn> = vec![(0, 10_000, None, 0), (0, 9_000, Some(0), 0)];
+    drawn.extend((0..12).map(|step| (step * 700, 600, Some(1), 1)));
+    drawn.push((20_000, 200, None, 2));
+    let bench = drawn.len() - 1;
+    drawn.extend((0..12).map(|step| (20_000 + step * 12, 10, Some(bench), 1)));
+    let mut run = indexed(&drawn);
+    let texts = ["epoch", "step", "benchmark"];
+    (0..).zip(texts).for_each(|(id, text)| run.processes[0].names.insert(id, text));
+    let steps = run.timeline(&mut Stable::default()).steps(&run, &Filter::default());
+    assert_eq!(steps.expect("a loop")["path"], serde_json::json!(["epoch", "epoch", "step"]));
 }

@@ -150,7 +150,7 @@ pub(super) fn overhead(sum: &Sum) -> MarkSeries {
 }
 
 /// The key whose value is shown next to a scope's name.
-const TAG_KEY: &str = "tag";
+pub(crate) const TAG_KEY: &str = "tag";
 
 /// The tags of every node.
 pub(crate) fn tags(run: &Run, paths: &Paths, kept: &[Selection]) -> BTreeMap<NodeId, Tag> {

@@ -32,7 +32,7 @@ pub use kernels::{
     BackwardRow, KernelRow, KernelScope, KernelShape, KernelTable, backward_by_forward, kernels,
     kernels_in_full,
 };
-pub(crate) use marks::tags;
+pub(crate) use marks::{TAG_KEY, tags};
 pub use samples::{
     SampleTable, SampledInstruction, SampledKernel, SampledScope, StallSum, samples,
 };

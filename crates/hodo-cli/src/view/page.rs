@@ -1,4 +1,4 @@
-//! `hodo run --open`: the page of the run while the program runs, and after it until Ctrl-C.
+//! The page of a run beside what records it, and after that until Ctrl-C: `hodo run --open`, `hodo demo --open`.
 
 use crate::output::{self, Failure};
 use crate::view;
@@ -21,9 +21,8 @@ struct Serving {
 }
 
 impl Page {
-    /// Listens, and says where.
+    /// Listens, and says where. The run's folder need not be there yet.
     pub fn new(run: &Path) -> Result<Page, Failure> {
-        // The run's folder is made by the program.
         let id = run.file_name().unwrap_or_default().to_string_lossy();
         let server = view::listen(run.parent().unwrap_or(Path::new(".")), 0)?;
         let url = server.url(Some(&id));
@@ -47,6 +46,12 @@ impl Page {
         let thread = std::thread::Builder::new().name("hodo-page".into()).spawn(answer);
         self.serving = thread.ok().map(|thread| Serving { thread, ended });
         view::browser::open(&self.url);
+    }
+
+    /// The same, answering.
+    pub fn started(mut self) -> Page {
+        self.start();
+        self
     }
 
     /// The program has ended: answers on until Ctrl-C if `stays`.

@@ -1,28 +1,23 @@
 //! The runs of a folder: found by id, read when asked for, read again when they have grown.
 
+mod loaded;
+mod slot;
+mod written;
+
+pub use loaded::Loaded;
+pub use slot::Opening;
+
 use crate::error::ApiError;
-use hodo_trace::timeline::{Kept, Stable, Timeline};
-use hodo_trace::{Filter, ProcessState, ReadOptions, Run};
-use serde_json::json;
+use hodo_trace::{ProcessState, Run};
+use slot::Slot;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
 /// Runs kept in memory; the one that was not asked for longest goes first.
 const MOST_LOADED: usize = 4;
-/// A growing run is not read again sooner than this.
-const LEAST_AGE: Duration = Duration::from_millis(900);
-/// Nor sooner than so many times what reading it took.
-const PATIENCE: u32 = 4;
-/// Answers kept of each run.
-const MOST_ANSWERS: usize = 64;
-/// Longer ones are not kept.
-const MOST_ANSWER_BYTES: usize = 8 << 20;
-/// Filters whose slices are kept of each run.
-const MOST_FILTERS: usize = 4;
 /// Events that a slow listener may be behind.
 const MOST_EVENTS: usize = 64;
 
@@ -62,46 +57,6 @@ pub enum Event {
     Runs,
 }
 
-/// A run that was asked for.
-pub struct Slot {
-    /// Its id: the name of its folder.
-    pub id: String,
-    folder: PathBuf,
-    /// Held while it is read, so that it is read once.
-    reading: Mutex<Reading>,
-    loaded: Mutex<Option<Arc<Loaded>>>,
-    asked: AtomicU64,
-}
-
-#[derive(Default)]
-struct Reading {
-    stable: Stable,
-    generation: u64,
-}
-
-/// A run as it was read last.
-pub struct Loaded {
-    /// Its id.
-    pub id: String,
-    /// The run.
-    pub run: Run,
-    /// Its timeline.
-    pub timeline: Timeline,
-    /// The names its boxes refer to.
-    pub names: Vec<String>,
-    /// How often it has been read.
-    pub generation: u64,
-    read_at: Instant,
-    took: Duration,
-    written: Written,
-    answers: Mutex<HashMap<String, bytes::Bytes>>,
-    kept: Mutex<Vec<(String, Arc<Kept>)>>,
-}
-
-/// The sizes of a run's files: where they are the same nothing new has been written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Written(Vec<(PathBuf, u64)>);
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What a panic left is whole: values are replaced, not changed in place.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -139,11 +94,7 @@ impl Store {
     }
 
     fn current(&self, slot: &Slot) -> Result<Arc<Loaded>, ApiError> {
-        let now = lock(&slot.loaded).clone();
-        if let Some(loaded) = now.filter(|loaded| !loaded.is_stale(&slot.folder)) {
-            return Ok(loaded);
-        }
-        self.read(slot)
+        slot.fresh().map_or_else(|| slot.read(|| self.make_room(&slot.id)), Ok)
     }
 
     /// Whether a run that was live is no longer.
@@ -173,33 +124,9 @@ impl Store {
         let _ = self.events.send(event);
     }
 
-    /// Reads a run, unless someone else just did.
-    fn read(&self, slot: &Slot) -> Result<Arc<Loaded>, ApiError> {
-        let mut reading = lock(&slot.reading);
-        let now = lock(&slot.loaded).clone();
-        if let Some(loaded) = now.filter(|loaded| !loaded.is_stale(&slot.folder)) {
-            return Ok(loaded);
-        }
-        self.make_room(&slot.id);
-        let began = Instant::now();
-        let written = Written::of(&slot.folder);
-        let run = Run::open(&slot.folder, &ReadOptions::default())?;
-        let timeline = run.timeline(&mut reading.stable);
-        reading.generation += 1;
-        let loaded = Arc::new(Loaded {
-            id: slot.id.clone(),
-            names: reading.stable.names().to_vec(),
-            generation: reading.generation,
-            run,
-            timeline,
-            read_at: Instant::now(),
-            took: began.elapsed(),
-            written,
-            answers: Mutex::default(),
-            kept: Mutex::default(),
-        });
-        *lock(&slot.loaded) = Some(loaded.clone());
-        Ok(loaded)
+    /// How far a run has been read.
+    pub fn opening(&self, id: &str) -> Result<Opening, ApiError> {
+        Ok(self.slot(id)?.opening())
     }
 
     fn slot(&self, id: &str) -> Result<Arc<Slot>, ApiError> {
@@ -210,13 +137,7 @@ impl Store {
             let dir = self.dir.display();
             ApiError::missing(format!("no run with the id `{id}` in {dir}; /api/runs lists them"))
         })?;
-        let slot = Arc::new(Slot {
-            id: id.to_owned(),
-            folder,
-            reading: Mutex::default(),
-            loaded: Mutex::default(),
-            asked: AtomicU64::new(0),
-        });
+        let slot = Arc::new(Slot::new(id, folder));
         Ok(lock(&self.slots).entry(id.to_owned()).or_insert(slot).clone())
     }
 
@@ -264,84 +185,4 @@ impl Store {
         let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
         slots.iter().filter_map(|slot| lock(&slot.loaded).clone()).collect()
     }
-}
-
-impl Loaded {
-    /// Whether a process of it is recording.
-    pub fn is_live(&self) -> bool {
-        self.run.state() == Some(ProcessState::Live)
-    }
-
-    /// Whether more has been recorded, and it is worth reading it again.
-    fn is_stale(&self, folder: &Path) -> bool {
-        let patience = LEAST_AGE.max(self.took * PATIENCE);
-        self.read_at.elapsed() >= patience
-            && (self.is_live() || self.written != Written::of(folder))
-    }
-
-    /// What was answered to the same question, or what `make` answers now.
-    pub fn answer(
-        &self,
-        question: &str,
-        make: impl FnOnce() -> Result<serde_json::Value, ApiError>,
-    ) -> Result<bytes::Bytes, ApiError> {
-        if let Some(known) = lock(&self.answers).get(question) {
-            return Ok(known.clone());
-        }
-        let text = serde_json::to_vec(&make()?).unwrap_or_else(|error| {
-            json!({"error": format!("cannot write the answer: {error}")}).to_string().into()
-        });
-        let answer = bytes::Bytes::from(text);
-        if answer.len() <= MOST_ANSWER_BYTES {
-            let mut answers = lock(&self.answers);
-            if answers.len() >= MOST_ANSWERS {
-                answers.clear();
-            }
-            answers.insert(question.to_owned(), answer.clone());
-        }
-        Ok(answer)
-    }
-
-    /// The slices that a filter keeps; none for the empty filter, which keeps all.
-    pub fn kept(&self, text: &str) -> Result<Option<Arc<Kept>>, ApiError> {
-        if text.trim().is_empty() {
-            return Ok(None);
-        }
-        let filter: Filter = text.parse()?;
-        let known = |all: &[(String, Arc<Kept>)]| {
-            all.iter().find(|kept| kept.0 == text).map(|kept| kept.1.clone())
-        };
-        if let Some(known) = known(&lock(&self.kept)) {
-            return Ok(Some(known));
-        }
-        let made = Arc::new(Kept::new(&self.run, &self.timeline, &filter));
-        let mut all = lock(&self.kept);
-        if all.len() >= MOST_FILTERS {
-            all.remove(0);
-        }
-        all.push((text.to_owned(), made.clone()));
-        Ok(Some(made))
-    }
-}
-
-impl Written {
-    fn of(folder: &Path) -> Written {
-        let mut files = Vec::new();
-        let inside = |folder: &Path| -> Vec<std::fs::DirEntry> {
-            std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).collect()
-        };
-        for entry in inside(folder) {
-            let path = entry.path();
-            match path.is_dir() {
-                true => files.extend(inside(&path).into_iter().filter_map(|e| size(&e))),
-                false => files.extend(size(&entry)),
-            }
-        }
-        files.sort();
-        Written(files)
-    }
-}
-
-fn size(entry: &std::fs::DirEntry) -> Option<(PathBuf, u64)> {
-    Some((entry.path(), entry.metadata().ok()?.len()))
 }
