@@ -8,10 +8,11 @@ use parquet::basic::Type;
 use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Why a file, or a part of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub(crate) struct TableFile {
     file: SerializedFileReader<File>,
     table: Table,
     /// Whether something in it could not be read.
-    spoilt: Rc<Cell<bool>>,
+    spoilt: Arc<AtomicBool>,
 }
 
 impl TableFile {
@@ -49,7 +50,7 @@ impl TableFile {
         match (schema, value(TABLE_KEY)) {
             (Some(newer), _) if newer > SCHEMA => Err(Unreadable::Newer(newer)),
             (Some(_), Some(name)) if name == table.name() => {
-                Ok(TableFile { file, table, spoilt: Rc::default() })
+                Ok(TableFile { file, table, spoilt: Arc::default() })
             }
             (Some(_), Some(name)) => odd(format!("it is of the table `{name}`")),
             _ => odd("hodo did not write it"),
@@ -58,7 +59,7 @@ impl TableFile {
 
     /// Whether something in it could not be read.
     pub(super) fn is_spoilt(&self) -> bool {
-        self.spoilt.get()
+        self.spoilt.load(Relaxed)
     }
 
     /// Row groups.
@@ -100,7 +101,7 @@ impl TableFile {
             }
             std::mem::take(&mut column).finish()
         };
-        read().inspect_err(|_| self.spoilt.set(true))
+        read().inspect_err(|_| self.spoilt.store(true, Relaxed))
     }
 
     fn open_column(
@@ -108,7 +109,7 @@ impl TableFile {
         group: usize,
         name: &str,
     ) -> Result<(Column, Box<dyn PageReader>), Unreadable> {
-        self.find_column(group, name).inspect_err(|_| self.spoilt.set(true))
+        self.find_column(group, name).inspect_err(|_| self.spoilt.store(true, Relaxed))
     }
 
     fn find_column(
@@ -182,13 +183,13 @@ impl TableFile {
 /// Some columns of a row group, read together some rows at a time.
 pub(super) struct Scan<const N: usize> {
     columns: [(Column, Box<dyn PageReader>); N],
-    spoilt: Rc<Cell<bool>>,
+    spoilt: Arc<AtomicBool>,
 }
 
 impl<const N: usize> Scan<N> {
     /// Reads the next rows, in the place of those before; how many, none after the last.
     pub(super) fn next(&mut self) -> Result<Option<usize>, Unreadable> {
-        self.read().inspect_err(|_| self.spoilt.set(true))
+        self.read().inspect_err(|_| self.spoilt.store(true, Relaxed))
     }
 
     fn read(&mut self) -> Result<Option<usize>, Unreadable> {

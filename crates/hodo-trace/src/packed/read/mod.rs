@@ -1,5 +1,6 @@
 //! Reading a packed run. What is damaged is counted and said, and the rest is read.
 
+mod ahead;
 mod check;
 mod column;
 mod file;

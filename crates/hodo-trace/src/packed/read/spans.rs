@@ -1,5 +1,6 @@
 //! The scopes of a packed process.
 
+use super::ahead::ahead;
 use super::column::Column;
 use super::file::{TableFile, Unreadable};
 use super::{Reading, Table};
@@ -14,6 +15,9 @@ const COLUMNS: [&str; 8] =
     ["id", "parent", "name", "index", "start_ns", "duration_ns", "cpu_ns", "overhead_ns"];
 const TICKS: [&str; 5] =
     ["bits", SpanBits::LANES[0], SpanBits::LANES[1], SpanBits::LANES[2], SpanBits::LANES[3]];
+
+/// Rows that are handed over together: few enough that they are still in the processor's cache.
+const BATCH_ROWS: usize = 4096;
 
 impl Reading<'_, '_> {
     pub(super) fn spans(&mut self, clock: &Clock, names: &mut Names) -> Result<Spans, TraceError> {
@@ -31,7 +35,7 @@ impl Reading<'_, '_> {
         self.groups([Table::Spans, Table::SpanTicks], rows, |[spans, ticks], group, took| {
             let begin = first;
             first += spans.extent(group).0 as u64;
-            rows_read.each(spans, ticks, group, |span| {
+            let put_away = |span: Span| {
                 let row = begin + *took as u64;
                 *took += 1;
                 if row < first_open {
@@ -39,7 +43,8 @@ impl Reading<'_, '_> {
                 } else {
                     open.push(span);
                 }
-            })
+            };
+            ahead(|hand_over| rows_read.each(spans, ticks, group, hand_over), put_away)
         })?;
         Ok(builder.finish(&open))
     }
@@ -82,13 +87,13 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Gives the scopes of a row group.
+    /// Hands over the scopes of a row group.
     fn each(
         &mut self,
         spans: &TableFile,
         ticks: &TableFile,
         group: usize,
-        mut take: impl FnMut(Span),
+        hand_over: &mut dyn FnMut(&mut Vec<Span>),
     ) -> Result<(), Unreadable> {
         let mut columns = spans.scan(group, COLUMNS)?;
         let mut rests = ticks.scan(group, TICKS)?;
@@ -96,7 +101,7 @@ impl Rows<'_> {
             Some(_) => Some(spans.scan(group, ["parent_process"])?),
             None => None,
         };
-        let mut names: Vec<u32> = Vec::new();
+        let (mut names, mut batch) = (Vec::new(), Vec::new());
         while let Some(rows) = columns.next()? {
             let others = around.as_mut().map(|around| around.next()).transpose()?.flatten();
             if rests.next()? != Some(rows) || (around.is_some() && others != Some(rows)) {
@@ -123,7 +128,7 @@ impl Rows<'_> {
                 let has_index = flags & flag::HAS_INDEX != 0;
                 let is_inside = around.is_none_or(|around| self.is_own(around, row));
                 let parent = if is_inside { parent.wholes[row] as u64 } else { SpanId::NONE.0 };
-                take(Span {
+                batch.push(Span {
                     flags,
                     name,
                     id: SpanId(id.wholes[row] as u64),
@@ -134,7 +139,11 @@ impl Rows<'_> {
                     index: if has_index { index.wholes[row] } else { 0 },
                     overhead: length(overhead, rests[3], row),
                 });
+                if batch.len() == BATCH_ROWS {
+                    hand_over(&mut batch);
+                }
             }
+            hand_over(&mut batch);
         }
         Ok(())
     }
