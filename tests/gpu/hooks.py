@@ -1,6 +1,6 @@
 """Checks the hooks of frameworks on a machine that has a GPU, and measures what they cost.
 
-    python tests/gpu/hooks.py [--rounds 300] [--peers FOLDER] [--out FOLDER] [--only PART]
+    python tests/gpu/hooks.py [--rounds 60] [--peers FOLDER] [--out FOLDER] [--only PART]
 
 Plain scripts of torch, transformers and lightning run twice each: with one line, `hodo.profile()`, and
 with none under `hodo run --hooks`. Their trees are compared with what the script does, and every pass
@@ -27,7 +27,6 @@ import tempfile
 import textwrap
 import time
 import traceback
-from collections.abc import Callable
 
 import check
 
@@ -148,19 +147,13 @@ big = torch.nn.Linear(1024, 1 << 16, device="cuda")
 big(x)
 torch.cuda.synchronize()
 """
-CONFIGURATIONS = (
-    "none",
-    "scopes by hand",
-    "hooks",
-    "hooks, layers=1",
-    "scopes by hand, kernels",
-    "hooks, kernels",
-    "hooks, CUDA events",
-    "cirron's hooks",
-)
-# Hooks against scopes by hand; the bar.
-BARS = {"hooks": ("scopes by hand", 1.03), "hooks, kernels": ("scopes by hand, kernels", 1.03)}
-STEPS_A_SEGMENT, SETTLE, WARM_UP, GENERATIONS = 20, 3, 50, 10
+# One process changes between these: hooks are undone by `shutdown`.
+IN_TURNS = ("none", "scopes by hand", "hooks", "hooks, layers=1")
+# These need a process each: CUPTI stays attached, and so does the peer.
+APART = ("none", "scopes by hand, kernels", "hooks, kernels", "hooks, CUDA events", "cirron's hooks")
+# Hooks against scopes by hand.
+BAR = 1.03
+STEPS_A_SEGMENT, SEGMENTS, SETTLE, WARM_UP, GENERATIONS = 20, 3, 3, 50, 3
 
 
 def nodes(dir: pathlib.Path) -> dict[tuple[str, ...], dict]:
@@ -244,68 +237,87 @@ def graphs(out: pathlib.Path) -> str:
     return f"10 replays, 1 capture; the last forward peaks at {last['memory_peak_bytes'] / 2**20:.0f} MiB"
 
 
-def loop(name: str) -> Callable[[], float]:
-    """The loop of one configuration in this process, which has not started CUDA: each call runs a
-    segment and returns the seconds of one of its steps."""
-    out = tempfile.mkdtemp(prefix="hodo-hooks-")
-    os.chdir(out)
-    import torch
-    from torch import nn
+class Loop:
+    """The MLP loop, in a process that has not started CUDA."""
 
-    torch.manual_seed(0)
-    layers = [layer for _ in range(6) for layer in (nn.Linear(256, 256), nn.ReLU())]
-    model = nn.Sequential(*layers, nn.Linear(256, 10)).cuda()
-    x, y = torch.randn(64, 256, device="cuda"), torch.randint(0, 10, (64,), device="cuda")
-    loss = nn.CrossEntropyLoss()
-    optimizer = torch.optim.Adam(model.parameters(), foreach=True)
-    scope = lambda name: contextlib.nullcontext()  # noqa: E731
-    level = {"kernels": "trace", "CUDA events": "monitor"}.get(name.split(", ")[-1], "off")
-    if name.startswith("cirron"):
-        import cirron
+    def __init__(self) -> None:
+        import torch
+        from torch import nn
 
-        cirron.profile(frameworks=["torch"])
-    elif name != "none":
-        import hodo
+        torch.manual_seed(0)
+        self.synchronize = torch.cuda.synchronize
+        layers = [layer for _ in range(6) for layer in (nn.Linear(256, 256), nn.ReLU())]
+        self.model = nn.Sequential(*layers, nn.Linear(256, 10)).cuda()
+        self.x, self.y = torch.randn(64, 256, device="cuda"), torch.randint(0, 10, (64,), device="cuda")
+        self.loss = nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), foreach=True)
+        self.step = self.plain
 
-        if name.startswith("scopes"):
-            hodo.init(dir=out, gpu=level, telemetry="off")
-            scope = hodo.scope
-        else:
-            hodo.profile(dir=out, gpu=level, telemetry="off", layers=int("layers" in name))
+    def plain(self) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        self.loss(self.model(self.x), self.y).backward()
+        self.optimizer.step()
 
-    def plain() -> None:
-        optimizer.zero_grad(set_to_none=True)
-        loss(model(x), y).backward()
-        optimizer.step()
+    def by_hand(self) -> None:
+        from hodo import scope
 
-    def by_hand() -> None:
         with scope("step"):
-            optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=True)
             with scope("forward"):
-                result = model(x)
+                result = self.model(self.x)
             with scope("loss"):
-                value = loss(result, y)
+                value = self.loss(result, self.y)
             with scope("backward"):
                 value.backward()
             with scope("optimizer"):
-                optimizer.step()
+                self.optimizer.step()
 
-    step = by_hand if name.startswith("scopes") else plain
-    for _ in range(WARM_UP):
-        step()
+    def configure(self, name: str) -> None:
+        """Starts what a configuration has, and takes the first steps with it."""
+        out = tempfile.mkdtemp(prefix="hodo-hooks-")
+        os.chdir(out)
+        level = {"kernels": "trace", "CUDA events": "monitor"}.get(name.split(", ")[-1], "off")
+        self.step = self.by_hand if name.startswith("scopes") else self.plain
+        if name.startswith("cirron"):
+            import cirron
 
-    def segment() -> float:
-        # The GPU was another process's, and so were the processor's caches.
+            cirron.profile(frameworks=["torch"])
+        elif name != "none":
+            import hodo
+
+            start = hodo.init if name.startswith("scopes") else hodo.profile
+            more = {"layers": 1} if "layers" in name else {}
+            start(dir=out, gpu=level, telemetry="off", **more)
+        for _ in range(WARM_UP):
+            self.step()
+
+    def segment(self) -> float:
+        """The seconds of a step, of some one after another."""
+        # The GPU may have been another process's, and so the processor's caches.
         for _ in range(SETTLE):
-            step()
-        torch.cuda.synchronize()
+            self.step()
+        self.synchronize()
         began = time.perf_counter()
         for _ in range(STEPS_A_SEGMENT):
-            step()
-        torch.cuda.synchronize()
+            self.step()
+        self.synchronize()
         return (time.perf_counter() - began) / STEPS_A_SEGMENT
 
-    return segment
+
+def in_turns(rounds: int) -> list[dict[str, float]]:
+    """What a step takes in each configuration of one process, round by round."""
+    import hodo
+
+    loop, told = Loop(), []
+    for number in range(rounds):
+        row = {}
+        for name in random.Random(number).sample(IN_TURNS, len(IN_TURNS)):
+            loop.configure(name)
+            row[name] = statistics.median(loop.segment() for _ in range(SEGMENTS))
+            if name != "none":
+                hodo.shutdown()
+        told.append(row)
+    return told
 
 
 class Runner:
@@ -321,9 +333,10 @@ class Runner:
             try:
                 if name.startswith("cirron") and peers:
                     sys.path.insert(0, peers)
-                segment = loop(name)
+                loop = Loop()
+                loop.configure(name)
                 while os.read(ask, 1) == b"s":
-                    os.write(tell, struct.pack("d", segment()))
+                    os.write(tell, struct.pack("d", loop.segment()))
             except BaseException:
                 traceback.print_exc()
             os._exit(0)
@@ -348,14 +361,10 @@ class Runner:
         os.waitpid(self._child, 0)
 
 
-def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[str], bool]:
-    """Segments of all configurations in turns, in an order of its own each round: what drifts on the
-    machine drifts for all of them. And with new processes now and then: where one lies in memory and
-    runs makes it some percent faster or slower for as long as it lives, so a ratio is one of medians
-    of processes."""
-    import torch  # noqa: F401
-
-    names = [name for name in CONFIGURATIONS if peers or not name.startswith("cirron")]
+def apart(rounds: int, peers: str | None) -> list[dict[str, float | None]]:
+    """The same of configurations in processes of their own, which take turns. A process is some percent
+    faster or slower than the next for as long as it lives, so there are several of each."""
+    names = [name for name in APART if peers or not name.startswith("cirron")]
     told = []
     for generation in range(GENERATIONS):
         runners = {name: Runner(name, peers) for name in names}
@@ -363,38 +372,43 @@ def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[st
             runner.segment()
         segments: dict[str, list[float]] = {name: [] for name in names}
         for number in range(rounds // GENERATIONS):
-            order = random.Random(generation * rounds + number).sample(names, len(names))
-            for name in order:
+            for name in random.Random(generation * rounds + number).sample(names, len(names)):
                 segments[name].extend(filter(None, [runners[name].segment()]))
         for runner in runners.values():
             runner.end()
         told.append({name: statistics.median(all) if all else None for name, all in segments.items()})
-    (out / "rounds.json").write_text(json.dumps(told))
+    return told
+
+
+def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[str], bool]:
+    """The table of what a step takes, and whether hooks keep to their bar."""
+    # Before this process starts CUDA, which a child could not.
+    others = apart(rounds, peers)
+    told = in_turns(rounds)
+    (out / "rounds.json").write_text(json.dumps({"in_turns": told, "apart": others}))
     lines = ["| configuration | step, µs | x none | x scopes by hand | quartiles |", "|---|---:|---:|---:|---:|"]
-    is_well = True
-    for name in names:
-        against, bar = BARS.get(name, ("scopes by hand", None))
-        rows = [one[name] * 1e6 for one in told if one[name]]
-        if not rows:
-            lines.append(f"| {name} | not run | | | |")
-            is_well = False
-            continue
-
-        def ratios(other: str, name: str = name) -> list[float]:
-            return [one[name] / one[other] for one in told if one[name] and one[other]]
-
-        low, middle, high = statistics.quantiles(ratios(against), n=4)
-        is_well &= bar is None or middle <= bar
-        lines.append(
-            f"| {name} | {statistics.median(rows):,.0f} | {statistics.median(ratios('none')):.3f} "
-            f"| {middle:.3f}{'' if bar is None else f' (bar {bar})'} | {low:.3f} - {high:.3f} |"
-        )
-    return lines, is_well
+    middle = 0.0
+    for name in IN_TURNS:
+        low, of_hand, high = statistics.quantiles([row[name] / row["scopes by hand"] for row in told], n=4)
+        middle = of_hand if name == "hooks" else middle
+        of_none = statistics.median(row[name] / row["none"] for row in told)
+        step_us = statistics.median(row[name] for row in told) * 1e6
+        bar = f" (bar {BAR})" if name == "hooks" else ""
+        lines.append(f"| {name} | {step_us:,.0f} | {of_none:.3f} | {of_hand:.3f}{bar} | {low:.3f} - {high:.3f} |")
+    lines += ["", "In processes of their own:", "", "| configuration | step, µs | x none |", "|---|---:|---:|"]
+    for name in others[0]:
+        rows = [(row[name], row["none"]) for row in others if row[name] and row["none"]]
+        if rows:
+            ratio = statistics.median(mine / none for mine, none in rows)  # type: ignore[operator]
+            lines.append(f"| {name} | {statistics.median(mine for mine, _ in rows) * 1e6:,.0f} | {ratio:.3f} |")
+        else:
+            lines.append(f"| {name} | not run | |")
+    return lines, middle <= BAR
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--peers")
     parser.add_argument("--only", choices=("scripts", "compile", "overhead"), help="one part of it")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT") or tempfile.mkdtemp()))

@@ -23,6 +23,8 @@ pub struct Keeper {
     store: Option<Store>,
     standing: Standing,
     tried_at: Option<u64>,
+    /// It has waited for one that let go for a fork.
+    has_waited: bool,
     /// The store was let go for a fork.
     let_go: bool,
     /// A store whose folder has gone, with rows for the next one.
@@ -48,6 +50,7 @@ impl Keeper {
             store: None,
             standing: Standing::Starting,
             tried_at: None,
+            has_waited: false,
             let_go: false,
             gone: None,
             lost_rows: 0,
@@ -154,6 +157,13 @@ impl Keeper {
         let in_place = self.store.as_mut().is_none_or(|store| store.is_in_place(now));
         if self.store.is_some() && in_place || !self.is_time_to_try(now) {
             return;
+        }
+        // One that lives and let go does so for a fork, and goes on in a moment: a child that is forked
+        // for a moment does not take its place.
+        if !std::mem::replace(&mut self.has_waited, true)
+            && let Some(holder) = Store::let_go_by(&self.settings.run)
+        {
+            return self.follow(Refused::Held(holder));
         }
         self.gone = self.store.take().or_else(|| self.gone.take());
         match Store::open(&self.settings.run, self.settings.kind.word(), self.settings.limits) {

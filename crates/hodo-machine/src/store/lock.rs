@@ -96,7 +96,8 @@ impl Lock {
     }
 }
 
-fn holder(mut file: File) -> Holder {
+/// Who signed the lock last.
+pub(super) fn holder(mut file: File) -> Holder {
     let mut text = String::new();
     let _ = file.read_to_string(&mut text);
     Holder {
