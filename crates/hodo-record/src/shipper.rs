@@ -2,8 +2,8 @@
 //!
 //! The program is nobody's child: a helper in between starts it and is gone at once. The helper has
 //! no exit signal, so the host gets no SIGCHLD and its `wait` never sees a process it did not start;
-//! it has descriptors of its own, of which it closes all, so nothing of the host's stays open. A
-//! thread does this, since a start takes a millisecond or two; whether it worked, health tells.
+//! it has descriptors of its own, of which it closes all, so nothing of the host's stays open. It
+//! takes a millisecond or two; whether it worked, health tells.
 
 use crate::process::Process;
 use crate::{run, signals};
@@ -44,15 +44,8 @@ pub fn start(process: &Process) {
     }
     let started = program(read).and_then(|program| {
         let errand = Errand::new(&program, &process.identity.run)?;
-        let thread = std::thread::Builder::new().name("hodo-ship".into());
-        let started = signals::with_all_blocked(|| {
-            thread.spawn(move || {
-                if let Err(why) = errand.run() {
-                    complain(&why);
-                }
-            })
-        });
-        started.map(drop).map_err(|error| format!("no thread to start the shipper: {error}"))
+        // Not on a thread: a program may be over before that begins.
+        signals::with_all_blocked(|| errand.run())
     });
     if let Err(why) = started {
         complain(&why);

@@ -47,6 +47,9 @@ pub enum ShipError {
         /// What is wrong.
         why: String,
     },
+    /// A file of the run cannot be read.
+    #[error("{0}; the rest was sent, and `hodo push` goes on from there")]
+    Unreadable(String),
     /// The token is not one.
     #[error("{url} does not know this token ({why})")]
     Unauthorized {

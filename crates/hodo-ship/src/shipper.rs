@@ -139,6 +139,9 @@ impl Shipper<'_> {
                     if live {
                         return Ok(true);
                     }
+                    if let Some(why) = self.round.unreadable() {
+                        return Err(ShipError::Unreadable(why.to_owned()));
+                    }
                     if self.finish()? {
                         return Ok(false);
                     }
@@ -166,8 +169,10 @@ impl Shipper<'_> {
             file.tell(status);
             (watch.progress)(status);
         };
+        let sent = self.round.sent;
         let rest = self.round.go(&mut tell);
-        if self.round.progress > before {
+        // An answer alone is none: a full collector says what it has, and takes nothing.
+        if rest.is_ok() || self.round.sent > sent {
             self.pace.reset();
         }
         rest

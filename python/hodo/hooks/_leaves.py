@@ -15,6 +15,7 @@ from hodo.hooks import Undo
 # Outermost calls after which it is known who calls what.
 LOOKED_AT = 16
 HOME = "torch.nn.modules."
+CALL = "__call__"
 
 
 class Leaves:
@@ -73,12 +74,12 @@ class Leaves:
         self._left_to_look -= 1
         if not self._left_to_look:
             for found in filter(self._is_leaf, self._found):
-                found.__call__ = self.call  # type: ignore[operator]
+                setattr(found, CALL, self.call)
                 self._alone.add(found)
             self._found.clear()
 
     def _is_leaf(self, kind: type) -> bool:
-        is_own = kind.__module__.startswith(HOME) and "__call__" not in vars(kind)
+        is_own = kind.__module__.startswith(HOME) and CALL not in vars(kind)
         # What is set on a class counts for those made of it too.
         is_top = any(issubclass(top, kind) for top in self._tops)
         return is_own and not is_top and not issubclass(kind, self._loss)
@@ -86,5 +87,5 @@ class Leaves:
     def _look_at_all(self) -> None:
         while self._alone:
             kind = self._alone.pop()
-            if vars(kind).get("__call__") is self.call:
-                del kind.__call__  # type: ignore[operator]
+            if vars(kind).get(CALL) is self.call:
+                delattr(kind, CALL)

@@ -33,6 +33,9 @@ pub use usage::{Usage, bytes as usage_bytes};
 const RUNS: &str = "runs";
 const NOTES: &str = "notes";
 const PACKING: &str = "packing";
+const LOCK: &str = "lock";
+/// How long a collector may take to end.
+const ENDING: Duration = Duration::from_secs(2);
 const ASIDE: &str = "aside";
 
 /// Where shipped runs are.
@@ -41,6 +44,8 @@ pub struct Depot {
     entries: Mutex<HashMap<String, Arc<Entry>>>,
     /// What they take.
     pub usage: Usage,
+    /// Locked: a folder has one collector, and the kernel takes it back at any death.
+    _held: fs::File,
 }
 
 /// One run.
@@ -132,15 +137,37 @@ impl Entry {
     }
 }
 
+/// Takes the lock of a store's folder; one that is just ending is waited for.
+fn hold(dir: &Path) -> io::Result<fs::File> {
+    let file =
+        fs::OpenOptions::new().create(true).truncate(false).write(true).open(dir.join(LOCK))?;
+    let until = Instant::now() + ENDING;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(ENDING / 50);
+            }
+            Err(fs::TryLockError::WouldBlock) => {
+                let words = "another `hodo serve` uses it; a folder has one collector";
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, words));
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
 impl Depot {
     /// Opens the store in `dir`, or makes one.
     pub fn open(dir: &Path, max_bytes: Option<u64>) -> io::Result<Depot> {
         fs::create_dir_all(dir)?;
+        // Before anything is mended: what looks left behind is at work under another collector.
+        let held = hold(dir)?;
         for name in [RUNS, NOTES, PACKING, ASIDE] {
             durable::make_folder(&dir.join(name))?;
         }
-        let depot =
-            Depot { dir: dir.to_owned(), entries: Mutex::default(), usage: Usage::new(max_bytes) };
+        let (dir, usage) = (dir.to_owned(), Usage::new(max_bytes));
+        let depot = Depot { dir, entries: Mutex::default(), usage, _held: held };
         depot.recover()?;
         for entry in fs::read_dir(depot.runs())? {
             let id = entry?.file_name().to_string_lossy().into_owned();
@@ -316,7 +343,9 @@ impl Depot {
     /// Appends `bytes` at `offset`; returns the length that is durable then.
     pub fn append(&self, target: &Target<'_>, offset: u64, bytes: &[u8]) -> Result<u64, Refusal> {
         let entry = self.begin(target.run, target.owner)?;
-        let end = offset + bytes.len() as u64;
+        let end = offset
+            .checked_add(bytes.len() as u64)
+            .ok_or_else(|| Refusal::bad("no file is as long as this offset"))?;
         self.welcome_back(&entry, || packed_length(&entry, target, end).is_err())?;
         let _open = entry.shared();
         if let Some(length) = packed_length(&entry, target, end)? {

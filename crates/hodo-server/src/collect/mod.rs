@@ -47,6 +47,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::time::Instant;
 pub use tokens::{TokenInfo, TokenKind, TokenLimits, Tokens};
 use tokio::net::TcpListener;
 
@@ -107,6 +108,8 @@ pub struct Collector {
 
 /// What all requests to a collector share.
 pub struct Inside {
+    /// When this collector began.
+    began: Instant,
     depot: Depot,
     tokens: Tokens,
     names: Names,
@@ -173,6 +176,7 @@ impl Collector {
         let state =
             State { files: Files::from_environment(), store: Arc::new(Store::new(&depot.runs())) };
         let inside = Inside {
+            began: Instant::now(),
             depot,
             tokens,
             names,

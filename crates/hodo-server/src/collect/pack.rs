@@ -42,7 +42,8 @@ pub fn pack_if_ended(inside: &Inside, run: &str, quiet_after: Duration) -> Resul
     let note = entry.note().filter(|note| !note.is_away).ok_or(NotPacked::NotYet)?;
     let shipped = Shipped::read(&folder).ok_or(NotPacked::NotYet)?;
     let is_quiet = now().saturating_sub(heard(&folder)) > quiet_after
-        && entry.quiet().is_none_or(|quiet| quiet > quiet_after);
+        // While there was no collector nobody could be heard.
+        && entry.quiet().unwrap_or_else(|| inside.began.elapsed()) > quiet_after;
     if is_live(&folder) || !(shipped.is_done() || is_quiet) || !Run::is_at(&folder) {
         return Err(NotPacked::NotYet);
     }

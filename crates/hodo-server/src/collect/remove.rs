@@ -119,7 +119,7 @@ fn ended_runs(inside: &Inside, quiet_after: Duration) -> io::Result<Vec<(Duratio
         let Some(run) = folder.file_name().and_then(|name| name.to_str()) else { continue };
         let heard = heard(&folder);
         let has_ended = Shipped::read(&folder).is_some_and(|shipped| shipped.is_done())
-            || now().saturating_sub(heard) > quiet_after;
+            || now().saturating_sub(heard).min(inside.began.elapsed()) > quiet_after;
         if has_ended && !is_live(&folder) {
             ended.push((heard, run.to_owned()));
         }

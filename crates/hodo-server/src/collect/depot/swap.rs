@@ -193,6 +193,8 @@ mod tests {
         let swap = swap(inode(&depot.packing(RUN))?);
         let entry = depot.entry(RUN)?;
         depot.write_note(&entry, Note { swap: Some(swap), ..note(&depot)? })?;
+        drop(entry);
+        drop(depot);
         let again = Depot::open(folder.path(), None)?;
         assert_eq!(content(&again.folder(RUN)).as_deref(), Some("shipped"));
         assert!(!again.packing(RUN).exists() && !note(&again)?.is_packed);
@@ -209,6 +211,8 @@ mod tests {
         let entry = depot.entry(RUN)?;
         depot.write_note(&entry, Note { swap: Some(swap.clone()), ..note(&depot)? })?;
         exchange(&depot.packing(RUN), &depot.folder(RUN))?;
+        drop(entry);
+        drop(depot);
         let again = Depot::open(folder.path(), None)?;
         assert!(again.folder(RUN).join("pack/side.json").exists());
         assert_eq!(content(&again.aside(RUN)).as_deref(), Some("shipped"));
@@ -234,6 +238,8 @@ mod tests {
                 fs::rename(run.join("p2-b"), aside.join("p2-b"))?;
                 exchange(&aside, &run)?;
             }
+            drop(entry);
+            drop(depot);
             let again = Depot::open(folder.path(), None)?;
             assert_eq!(content(&again.folder(RUN)).as_deref(), Some("shipped"));
             assert!(again.folder(RUN).join("p2-b/process.json").exists());
@@ -244,10 +250,21 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_has_one_collector() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = made(&folder)?;
+        let refused = Depot::open(folder.path(), None).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|why| why.contains("another `hodo serve`")));
+        assert!(depot.packing(RUN).exists(), "what is at work was wiped");
+        Ok(())
+    }
+
+    #[test]
     fn a_run_that_was_being_removed_is_gone() -> io::Result<()> {
         let folder = Folder::new();
         let depot = made(&folder)?;
         fs::rename(depot.folder(RUN), depot.aside(RUN))?;
+        drop(depot);
         let again = Depot::open(folder.path(), None)?;
         assert!(again.entry(RUN)?.note().is_none() && !again.aside(RUN).exists());
         Ok(())

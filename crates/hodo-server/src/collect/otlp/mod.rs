@@ -117,6 +117,11 @@ impl Format {
     }
 }
 
+/// Logs that are kept open.
+const MOST_OPEN: usize = 64;
+/// Days that the spans of one sender may be of in one request.
+const MOST_DAYS: usize = 4;
+
 /// `POST /v1/traces`.
 pub async fn traces(
     State(collecting): State<Collecting>,
@@ -129,7 +134,7 @@ pub async fn traces(
     let received = collecting.room.receive(&head.headers, body, MOST_BYTES).await?;
     apart(move || {
         let spans = format.parse(&received.unfold(encoding, MOST_BYTES)?)?;
-        for (run, (app, spans)) in by_run(spans, caller.id()) {
+        for (run, (app, spans)) in by_run(spans, caller.id())? {
             add(&collecting, &run, &app, &spans, &caller)?;
         }
         Ok(format.answer())
@@ -170,6 +175,13 @@ fn log(inside: &Inside, run: &str, owner: &str) -> io::Result<Arc<Mutex<Log>>> {
     if is_new {
         durable::replace(&folder.join(OWNER), owner.as_bytes())?;
     }
+    if open.len() >= MOST_OPEN {
+        // One that nobody writes to is opened again when spans come for it.
+        let idle = open.iter().find(|(_, log)| Arc::strong_count(log) == 1);
+        if let Some(idle) = idle.map(|(run, _)| run.clone()) {
+            open.remove(&idle);
+        }
+    }
     open.insert(run.to_owned(), log.clone());
     Ok(log)
 }
@@ -188,27 +200,41 @@ fn count(spans: &Spans) -> u64 {
 }
 
 /// The spans of a request by the run they belong to, with the service's name.
-fn by_run(request: Spans, owner: &str) -> BTreeMap<String, (String, Spans)> {
+fn by_run(request: Spans, owner: &str) -> Result<BTreeMap<String, (String, Spans)>, Refusal> {
     let mut runs: BTreeMap<String, (String, Spans)> = BTreeMap::new();
     for of in request.resource_spans {
         let (app, instance) = service(of.resource.as_ref());
+        let mut days: BTreeMap<u64, Vec<ScopeSpans>> = BTreeMap::new();
         for library in of.scope_spans {
-            let mut days: BTreeMap<u64, ScopeSpans> = BTreeMap::new();
+            let mut own: BTreeMap<u64, ScopeSpans> = BTreeMap::new();
             for span in library.spans {
                 let day = span.start_time_unix_nano / DAY_NS;
                 let empty = || ScopeSpans { scope: library.scope.clone(), spans: Vec::new() };
-                days.entry(day).or_insert_with(empty).spans.push(span);
+                own.entry(day).or_insert_with(empty).spans.push(span);
+                // Each has a copy of what is said of them all.
+                if own.len() > MOST_DAYS {
+                    return Err(many_days());
+                }
             }
-            for (day, spans) in days {
-                let run = id(&app, day, &[&app, &instance, owner]);
-                let (_, request) =
-                    runs.entry(run).or_insert_with(|| (app.clone(), Spans::default()));
-                let resource = of.resource.clone();
-                request.resource_spans.push(ResourceSpans { resource, scope_spans: vec![spans] });
-            }
+            own.into_iter().for_each(|(day, spans)| days.entry(day).or_default().push(spans));
+        }
+        if days.len() > MOST_DAYS {
+            return Err(many_days());
+        }
+        for (day, scope_spans) in days {
+            let run = id(&app, day, &[&app, &instance, owner]);
+            let (_, request) = runs.entry(run).or_insert_with(|| (app.clone(), Spans::default()));
+            let resource = of.resource.clone();
+            request.resource_spans.push(ResourceSpans { resource, scope_spans });
         }
     }
-    runs
+    Ok(runs)
+}
+
+fn many_days() -> Refusal {
+    Refusal::bad(format!(
+        "spans of more than {MOST_DAYS} days in one request; send fewer at a time"
+    ))
 }
 
 /// The name of the service, and which of its instances.

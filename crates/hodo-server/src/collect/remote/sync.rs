@@ -62,6 +62,10 @@ pub fn free(inside: &Inside, run: &str) -> io::Result<u64> {
     let Some(note) = entry.note().filter(|note| note.is_stored && !note.is_away) else {
         return Ok(0);
     };
+    // What came after it was packed is here alone.
+    if !inside.depot.there(run, true)?.is_empty() {
+        return Ok(0);
+    }
     let folder = inside.depot.folder(run);
     let before = usage_bytes(&folder);
     inside.depot.write_note(&entry, Note { is_away: true, ..note })?;

@@ -208,5 +208,5 @@ fn ids_and_names_are_never_paths() {
     let mut there: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     there.sort();
-    assert_eq!(there, ["aside", "notes", "packing", "runs", "tokens.json"]);
+    assert_eq!(there, ["aside", "lock", "notes", "packing", "runs", "tokens.json"]);
 }
