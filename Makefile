@@ -68,7 +68,7 @@ test-python: $(CACHE)/venv/.ready ## The Python package from its wheel, on every
 	@bash scripts/python-tests.sh "$(CACHE)" $(PYTEST_ARGS)
 
 .PHONY: test-hooks
-test-hooks: $(CACHE)/venv/.ready ## The hooks of frameworks with all that install on a CPU; fetches some GB (PYTEST_ARGS)
+test-hooks: $(CACHE)/venv/.ready ## The hooks of frameworks with all that install on a CPU; fetches some GB, less with a Python that has torch (HODO_HOOKS_PYTHON, PYTEST_ARGS)
 	@bash scripts/hooks-tests.sh "$(CACHE)" all $(PYTEST_ARGS)
 
 .PHONY: install
@@ -93,6 +93,10 @@ test-sql: $(CACHE)/venv-sql/.ready ## `hodo sql`: answers, limits, refusals, the
 	@cargo build --locked --quiet --profile demo -p hodo-cli
 	@HODO_OPTIONAL=1 HODO_BIN="$(CARGO_TARGET_DIR)/demo/hodo" HODO_SQL="$(CARGO_TARGET_DIR)/release/hodo-sql" bash scripts/page.sh sql
 
+.PHONY: test-store
+test-store: $(CACHE)/venv-sql/.ready ## `hodo serve --store s3://...` against a server of objects on this machine
+	@bash scripts/store-tests.sh "$(CACHE)"
+
 .PHONY: test-cpp
 test-cpp: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## The C and C++ headers: compilers, sanitizers, exits, packages (HODO_HEAVY=1)
 	@bash cpp/tests/run.sh "$(CACHE)"
@@ -101,24 +105,26 @@ test-cpp: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen ## The C and C++ head
 page: ## Build the page of `hodo view` from web/ into crates/hodo-server/page, which is committed
 	@bash scripts/page.sh build
 
+.PHONY: page-shots
+page-shots: sql ## Pictures of every view over recorded runs, to be looked at (PAGE_SHOTS: where), and those of docs/page.md
+	@cargo build --locked --quiet --profile demo -p hodo-cli
+	@HODO_BIN="$(CARGO_TARGET_DIR)/demo/hodo" HODO_SQL="$(CARGO_TARGET_DIR)/release/hodo-sql" bash scripts/page.sh shots
+
 .PHONY: test-page
 test-page: ## The page: types, unit tests, size, freshness, and every view in Chromium over made-up and real runs
 	@cargo build --locked --quiet --profile demo -p hodo-cli
 	@HODO_BIN="$(CARGO_TARGET_DIR)/demo/hodo" bash scripts/page.sh test
 
 .PHONY: test-api
-test-api: $(CACHE)/venv-api/.ready ## The API of `hodo view` against docs/openapi.json: schemathesis asks it thousands of things (HODO_EXAMPLES=n)
+test-api: $(CACHE)/venv-api/.ready ## The API of `hodo view` and of `hodo serve` against docs/openapi.json: schemathesis asks them thousands of things (HODO_EXAMPLES=n)
 	@cargo build --locked --quiet --profile demo -p hodo-cli
 	@bash scripts/api-tests.sh "$(CACHE)" "$(CARGO_TARGET_DIR)/demo/hodo"
-
-# Of hodo-sql's: quick-xml reads what an object store answers that the user named; datafusion 55 allows none that is mended.
-SQL_KNOWN := --ignore RUSTSEC-2026-0194 --ignore RUSTSEC-2026-0195
 
 .PHONY: audit
 audit: $(CACHE)/tools/bin/cargo-audit ## Known vulnerabilities of dependencies, by cargo-audit (HODO_ADVISORIES=FOLDER: a copy of the database)
 	@database=($${HODO_ADVISORIES:+--db "$$HODO_ADVISORIES" --no-fetch})
 	$(CACHE)/tools/bin/cargo-audit audit "$${database[@]}"
-	$(CACHE)/tools/bin/cargo-audit audit --file sql/Cargo.lock $(SQL_KNOWN) "$${database[@]}"
+	$(CACHE)/tools/bin/cargo-audit audit --file sql/Cargo.lock "$${database[@]}"
 
 .PHONY: header
 header: $(CACHE)/tools/bin/cbindgen ## Write the C header from crates/hodo-runtime

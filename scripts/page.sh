@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The page that `hodo view` serves: page.sh build | unit | test | sql | ready
+# The page that `hodo view` serves: page.sh build | unit | test | sql | shots | ready
 #   build  writes crates/hodo-server/page from web/
 #   unit   types, unit tests, size, and whether the committed page is fresh
 #   test   the same, and every view in Chromium (HODO_BIN: over real runs too)
 #   sql    the view of SQL with the program that answers it (HODO_BIN, HODO_SQL)
+#   shots  pictures of every view, into PAGE_SHOTS to be looked at, those of the docs into docs/images/page (HODO_BIN)
 #   ready  only fetches what the others need
 # With HODO_OPTIONAL=1 it is no failure, but said, that Node.js or Chromium is not here and cannot be installed.
 set -euo pipefail
@@ -55,11 +56,17 @@ sql)
     chromium
     npm run --silent browser real
     ;;
+shots)
+    chromium
+    shots=${PAGE_SHOTS:-$(mktemp -d)}
+    node dev/shots.mjs "$HODO_BIN" "$shots" docs
+    echo "page: pictures in $shots"
+    ;;
 ready)
     chromium
     ;;
 *)
-    echo "page: build, unit, test, sql or ready, not $1" >&2
+    echo "page: build, unit, test, sql, shots or ready, not $1" >&2
     exit 2
     ;;
 esac

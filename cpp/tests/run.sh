@@ -8,16 +8,24 @@ shift
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
 
+# Installs packages, or says what is left out without them.
+wanted() {
+  [[ $# -gt 0 ]] || return 0
+  if [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
+    apt-get install -y --no-install-recommends "$@" >/dev/null
+  else
+    echo "test-cpp: without $*, what needs them is left out" >&2
+  fi
+}
+
 missing=()
 command -v cmake >/dev/null || missing+=(cmake)
 command -v clang++ >/dev/null || missing+=(clang)
 command -v pkg-config >/dev/null || missing+=(pkg-config)
-if [[ ${#missing[@]} -gt 0 ]]; then
-  if [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
-    apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
-  else
-    echo "test-cpp: without ${missing[*]}, what needs them is left out" >&2
-  fi
+wanted "${missing[@]}"
+# Debian has clang's sanitizers in a package of their own.
+if command -v clang++ >/dev/null && ! compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.asan*.a" >/dev/null; then
+  wanted "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
 fi
 
 bash cpp/header.sh "$cache/tools/bin/cbindgen" --check

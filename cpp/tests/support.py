@@ -38,6 +38,13 @@ def compilers(language: str) -> list[str]:
     return [name for name in known if shutil.which(name)]
 
 
+@functools.cache
+def links(compiler: str, flag: str) -> bool:
+    """Whether a compiler has the libraries that a flag needs."""
+    empty = [compiler, flag, "-x", "c++", "-", "-o", str(_SHARED / "empty")]
+    return subprocess.run(empty, input="int main() {}", text=True, capture_output=True).returncode == 0
+
+
 def command(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     """Runs a program of the tool chain; its output is the message when it fails."""
     done = subprocess.run(

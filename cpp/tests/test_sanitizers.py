@@ -1,6 +1,6 @@
 """The programs of the other tests under the sanitizers."""
 
-from support import ROOT, Case, compilers
+from support import ROOT, Case, compilers, links
 from test_features import TREE
 
 SUPPRESSIONS = ROOT / "cpp" / "sanitizers"
@@ -25,6 +25,8 @@ class Sanitizers(Case):
         for compiler in compilers("c++"):
             for sanitizer in SANITIZERS:
                 with self.subTest(compiler=compiler, sanitizer=sanitizer):
+                    if not links(compiler, f"-fsanitize={sanitizer}"):
+                        self.skipTest(f"{compiler} is installed without its sanitizers")
                     program = self.build("threads.cpp", "-O1", "-g", f"-fsanitize={sanitizer}",
                                          compiler=compiler)
                     self.run_well(program, **NO_REPORTS)

@@ -14,6 +14,7 @@ Name the regions of your code; hodo records each one for about a tenth of a micr
 Then ``hodo report`` in a terminal, or ``hodo.report()`` here.
 """
 
+from hodo._compile import be_invisible as _be_invisible
 from hodo._control import (
     flush,
     health,
@@ -100,6 +101,9 @@ if TYPE_CHECKING:
 else:
     from hodo._later import open, report, sql, trace
 del TYPE_CHECKING
+
+# Also without a recorder: scopes in a program must not change how it is compiled.
+_be_invisible()
 
 
 def load_ipython_extension(ipython: object) -> None:

@@ -7,7 +7,9 @@ moment of pickling which run and scope the child belongs to, and starts hodo the
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from hodo import _hodo
@@ -30,6 +32,29 @@ def child_env() -> dict[str, str]:
     return {key: value for key, value in given.items() if value is not None}
 
 
+@contextlib.contextmanager
+def parent_in_environment() -> Iterator[None]:
+    """While it is entered, a process that is started anew finds the current scope in its environment.
+
+    One that starts hodo as it imports its main module does so before its :class:`Carrier` is there.
+    """
+    variables = child_env()
+    before = os.environ.get("HODO_PARENT")
+    # Whoever does not share the run gets no parent of it.
+    if "HODO_PARENT" not in variables or variables["HODO_RUN"] != os.environ.get("HODO_RUN"):
+        yield
+        return
+    os.environ["HODO_PARENT"] = variables["HODO_PARENT"]
+    try:
+        yield
+    finally:
+        if before is None:
+            # Another thread that started workers meanwhile may have done so.
+            os.environ.pop("HODO_PARENT", None)
+        else:
+            os.environ["HODO_PARENT"] = before
+
+
 def join(run: str | None, parent: str | None) -> None:
     """Starts recording in a child that multiprocessing has started; never raises there."""
     if run is None or _hodo.is_on():
@@ -40,7 +65,8 @@ def join(run: str | None, parent: str | None) -> None:
     from hodo import _control
 
     try:
-        _control.init()
+        if _control.init() != "off":
+            _control._hook_as_asked(is_child=True)
     except Exception as error:
         _control._log().warning("this child process is not recorded: %r", error)
 

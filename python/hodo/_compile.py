@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
 from hodo import _hodo
 from hodo._imports import when_imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
 
 
 class Nothing:
@@ -52,11 +54,21 @@ def _substitute(dynamo: ModuleType) -> None:
     def mark(name: Any, *args: Any, **attrs: Any) -> None:
         return None
 
+    def is_on() -> bool:
+        return False
+
+    def items(items: Any) -> Any:
+        return items
+
     for original, instead in (
         (_hodo.scope, scope),
         (_hodo.begin, scope),
         (_hodo.again, scope),
+        (_hodo.attach, scope),
         (_hodo.mark, mark),
+        (_hodo.is_on, is_on),
+        (_hodo.epochs, items),
+        (_hodo.batches, items),
     ):
         substitute(original, skip_signature_check=True)(instead)
     dynamo._hodo = True  # type: ignore[attr-defined]

@@ -83,9 +83,6 @@ def init(
     # Also where the recorder was there before, as under `hodo run`.
     if state != "off" and (gpu or os.environ.get("HODO_GPU")) not in ("off", "monitor"):
         _meet_torch(by_layer)
-    from hodo import _compile
-
-    _compile.be_invisible()
     if state == "off" and "switched off" not in reason:
         _log().warning("not recording: %s", reason)
     if state != "off" and os.environ.get("HODO_HOOKS"):
@@ -93,21 +90,22 @@ def init(
     return str(state)
 
 
-def _hook_as_asked() -> None:
-    """What the environment says, as of a parent that has hooks, or of `hodo run --hooks`."""
+def _hook_as_asked(is_child: bool = False) -> None:
+    """Hooks what the environment says; what a parent says there only in a child that it records."""
     from hodo import hooks
 
     asked = hooks.from_environment()
-    if asked is not None:
+    if asked is not None and (is_child or not hooks.is_inherited()):
         hooks.install(*asked)
 
 
 def profile(
-    app: str | None = None,
-    *,
     frameworks: Iterable[str] | str | None = None,
+    *,
+    app: str | None = None,
     layers: int = 0,
     memory: bool = False,
+    collectives: bool = False,
     **options: Any,
 ) -> str:
     """Start recording, and hook the frameworks of the program: the one line that a script needs.
@@ -122,19 +120,28 @@ def profile(
     same options; ``health()["hooks"]`` tells what is hooked.
 
     frameworks: names to choose from torch, transformers, lightning, keras, jax, sklearn; all of them
-        if left out, none for ``[]``.
+        if left out, none for ``[]``. What is hooked already stays so.
     layers: how deep submodules of torch have scopes of their own; 0 is the outermost module alone.
     memory: hooked scopes have what torch's CUDA allocator held: ``memory_delta_bytes`` and
         ``memory_peak_bytes``, for which torch's own peak is reset.
+    collectives: each bucket of gradients that DistributedDataParallel reduces is a scope inside
+        ``backward``, for which the model gets a communication hook; without, torch's own figures of
+        some steps are marked.
     """
     from hodo import hooks
 
     wanted = hooks.names(frameworks)
-    settings = hooks.Settings(_depth(layers), _truth(memory, "memory"))
+    settings = hooks.Settings(
+        _depth(layers), _truth(memory, "memory"), _truth(collectives, "collectives")
+    )
     asked = hooks.from_environment()
-    if frameworks is None and asked is not None:
+    if asked is not None:
+        settings = settings.and_also(asked[1])
+    if frameworks is not None:
+        hooks.choose()
+    elif asked is not None:
         wanted = asked[0]
-    state = init(app, **options)
+    state = init(app=app, **options)
     if state != "off":
         hooks.install(wanted, settings)
     return state

@@ -136,7 +136,7 @@ class _Step:
         self._awaitable = awaitable
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        steps, inner = self._steps, self._awaitable.__await__()
+        steps, inner = self._steps, _awaiting(self._awaitable)
         send: Callable[[], Any] = lambda: next(inner)  # noqa: E731
         while True:
             try:
@@ -147,9 +147,21 @@ class _Step:
             try:
                 sent = yield item
             except BaseException as error:
+                if not hasattr(inner, "throw"):
+                    # As `await` does: it is over for whoever waits.
+                    raise
                 send = functools.partial(inner.throw, error)
             else:
                 send = functools.partial(_send, inner, sent)
+
+
+def _awaiting(awaitable: Any) -> Any:
+    if hasattr(type(awaitable), "__await__"):
+        return awaitable.__await__()
+    if inspect.isawaitable(awaitable):
+        # A generator that `types.coroutine` made one.
+        return awaitable
+    raise TypeError(f"object {type(awaitable).__name__} can't be used in 'await' expression")
 
 
 def _send(inner: Any, sent: Any) -> Any:

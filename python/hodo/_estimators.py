@@ -6,6 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from hodo import _hodo, hooks
@@ -31,16 +32,46 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.calls: set[tuple[int, str]] = set()
+        self.tasks = 0
 
 
 _here = _Here()
+
+
+class Task:
+    """Work of a program that records, in a process that it shares with others and that outlives it:
+    once there was one, what comes without is not recorded."""
+
+    is_needed = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        Task.is_needed = True
+        self._function = function
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return in_task(self._function, args, kwargs)
+
+
+def in_task(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Calls a function as work of a program that records."""
+    _here.tasks += 1
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _here.tasks -= 1
+
+
+def is_recorded() -> bool:
+    """Whether what this thread does now is for a program that records."""
+    return bool(_hodo.is_on()) and (not Task.is_needed or _here.tasks > 0)
 
 
 def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Calls a method of an estimator in a scope, unless it is in that one already."""
     key = (id(estimator), name)
     # A class that some estimators are derived from may have others too.
-    if not _hodo.is_on() or key in _here.calls or not hasattr(estimator, "get_params"):
+    if not is_recorded() or key in _here.calls or not hasattr(estimator, "get_params"):
         return method(*args, **kwargs)
     if not _here.calls:
         _meet_joblib()
@@ -76,17 +107,32 @@ class Method:
     def __init__(self, name: str, inner: Any) -> None:
         self._name = name
         self._inner = inner
+        self._function: Any = None
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
         method = self._inner.__get__(estimator, owner)
         if estimator is None:
             return method
+        if inspect.ismethod(method):
+            # One too, which has its object, is equal to itself and can be pickled.
+            return MethodType(self._around(method.__func__), estimator)
 
         @functools.wraps(method)
         def scoped(*args: Any, **kwargs: Any) -> Any:
             return call(estimator, self._name, method, args, kwargs)
 
         return scoped
+
+    def _around(self, function: Any) -> Any:
+        """The function that stands for another, the same each time."""
+        if getattr(self._function, "__wrapped__", None) is not function:
+
+            @functools.wraps(function)
+            def scoped(estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
+                return call(estimator, self._name, functools.partial(function, estimator), args, kwargs)
+
+            self._function = scoped
+        return self._function
 
 
 def scoped(name: str, inner: Any) -> Any:
@@ -113,10 +159,12 @@ def wrap(estimator: Any) -> Any:
     if isinstance(estimator, type) or not _is_estimator(estimator):
         raise TypeError(f"wrap takes an estimator, with fit and get_params, not {estimator!r}")
     _meet_joblib()
-    for inside in _with_those_inside(estimator):
-        if not _base(inside):
-            kind: Any = type(inside)
-            inside.__class__ = _child(kind)
+    plain = [inside for inside in _with_those_inside(estimator) if not _base(inside)]
+    kinds: list[Any] = [type(inside) for inside in plain]
+    # All or none: a class may allow no child.
+    children = [_child(kind) for kind in kinds]
+    for inside, child in zip(plain, children):
+        inside.__class__ = child
     return estimator
 
 
@@ -157,7 +205,11 @@ def _base(estimator: Any) -> Any:
 def _child(base: Any) -> Any:
     """A class as ``base``, by its name too, whose methods record."""
     names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__}
-    child = type(base)(base.__name__, (base,), names)
+    try:
+        child = type(base)(base.__name__, (base,), names)
+    except TypeError as error:
+        why = f"{base.__name__} cannot be wrapped, since it allows no plain child class: {error}"
+        raise TypeError(f"{why}; hodo.profile() records it as it is") from error
     # Set now and not before: scikit-learn changes some methods of a class that is made.
     output = "_sklearn_auto_wrap_output_keys"
     if hasattr(base, output):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from types import ModuleType
-from typing import Any
+from _thread import _local
+
+# Every program that imports hodo imports this: what only types need is not loaded for it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
 
 
 def when_imported(name: str, action: Callable[[ModuleType], None]) -> Callable[[], None]:
@@ -17,8 +20,8 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> Callable[[
     Returns what stops waiting.
     """
     module = sys.modules.get(name)
-    if module is not None and not _is_being_imported(module):
-        action(module)
+    if module is not None and not _is_being_imported(name, module):
+        _tell(action, name, module)
         return lambda: None
     watching = (one for one in sys.meta_path if isinstance(one, Watch) and one.is_for(name, action))
     watch = next(watching, None)
@@ -28,12 +31,24 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> Callable[[
     return watch.step_aside
 
 
-# Modules whose code has run, though their import is still on its way: actions are called then.
+# Modules whose code has run, though their import may still be on its way: actions are called then.
 _ran: set[str] = set()
 
 
-def _is_being_imported(module: ModuleType) -> bool:
-    return bool(getattr(module.__spec__, "_initializing", False)) and module.__name__ not in _ran
+def _is_being_imported(name: str, module: ModuleType) -> bool:
+    # What a test puts in a module's place may have no spec, or one that answers everything.
+    spec = getattr(module, "__spec__", None)
+    return getattr(spec, "_initializing", False) is True and name not in _ran
+
+
+def _tell(action: Callable[[ModuleType], None], name: str, module: ModuleType) -> None:
+    """Whatever becomes of the action, the program goes on."""
+    try:
+        action(module)
+    except Exception as error:
+        from hodo._control import _log
+
+        _log().warning("this %s is not as hodo knows it: %r", name, error)
 
 
 class Watch:
@@ -43,7 +58,7 @@ class Watch:
         self._name = name
         self._action = action
         # Looking for a module is not importing it: libraries ask whether another is there.
-        self._looking = threading.local()
+        self._looking = _local()
 
     def is_for(self, name: str, action: Callable[[ModuleType], None]) -> bool:
         """Whether it waits for ``name`` to do ``action``."""
@@ -56,16 +71,21 @@ class Watch:
     def step_aside(self) -> None:
         """Waits no longer."""
         if self in sys.meta_path:
-            sys.meta_path.remove(self)
+            # Another list: a thread that is going through this one would miss the finder after it.
+            others = sys.meta_path.copy()
+            others.remove(self)
+            sys.meta_path = others
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    ) -> ModuleSpec | None:
         if name != self._name or getattr(self._looking, "now", False):
             return None
         self._looking.now = True
         try:
-            spec = importlib.util.find_spec(name)
+            from importlib.util import find_spec
+
+            spec = find_spec(name)
         finally:
             self._looking.now = False
         if spec is not None and spec.loader is not None:
@@ -77,12 +97,7 @@ class Watch:
         if self not in sys.meta_path:
             return
         self.step_aside()
-        try:
-            self._action(module)
-        except Exception as error:
-            from hodo._control import _log
-
-            _log().warning("this %s is not as hodo knows it: %r", module.__name__, error)
+        _tell(self._action, self._name, module)
 
 
 class _Loader:
@@ -95,7 +110,7 @@ class _Loader:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         module: ModuleType | None = self._loader.create_module(spec)
         return module
 
@@ -103,15 +118,13 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
+        _ran.discard(module.__name__)
         self._loader.exec_module(module)
         _ran.add(module.__name__)
-        try:
-            # Some modules put another in their place.
-            there = sys.modules.get(module.__name__, module)
-            self._watch.loaded(there)
-            # Those that began to wait while it was being imported.
-            for watch in list(sys.meta_path):
-                if isinstance(watch, Watch) and watch.waits_for(module.__name__):
-                    watch.loaded(there)
-        finally:
-            _ran.discard(module.__name__)
+        # Some modules put another in their place.
+        there = sys.modules.get(module.__name__, module)
+        self._watch.loaded(there)
+        # Those that began to wait while it was being imported.
+        for watch in list(sys.meta_path):
+            if isinstance(watch, Watch) and watch.waits_for(module.__name__):
+                watch.loaded(there)

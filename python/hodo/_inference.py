@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import io
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 from hodo import _hodo, _streams, hooks
@@ -40,8 +40,9 @@ class Serving:
             return type(function)(self.decorate(function.__func__))
         if inspect.isclass(function) or not callable(function):
             raise TypeError(f"inference decorates functions and methods, not {function!r}")
-        is_async = inspect.iscoroutinefunction(function)
-        return (self._coroutine if is_async else self._plain)(function, _Arguments(function))
+        if inspect.iscoroutinefunction(function):
+            return self._coroutine(function, _Arguments(function))
+        return _of_same_kind(self._plain(function, _Arguments(function)), function)
 
     def _plain(self, function: Callable[..., Any], arguments: _Arguments) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -50,7 +51,7 @@ class Serving:
             if request is None:
                 return function(*args, **kwargs)
             try:
-                with request:
+                with request.inside():
                     result = function(*args, **kwargs)
             except BaseException as error:
                 request.end(error)
@@ -65,7 +66,13 @@ class Serving:
             request = self._open(arguments, args, kwargs)
             if request is None:
                 return await function(*args, **kwargs)
-            return await _awaited(request, function(*args, **kwargs))
+            try:
+                coroutine = function(*args, **kwargs)
+            except BaseException as error:
+                # It was called with the wrong arguments.
+                request.end(error)
+                raise
+            return await _awaited(request, coroutine)
 
         return requested
 
@@ -79,6 +86,23 @@ class Serving:
             return None
         hooks.install_part("transformers", "hodo.hooks.generate")
         return Request(self._attrs, id, traceparent, self._chunk_times, self._meter)
+
+
+def _of_same_kind(requested: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``requested``, which returns a generator, as one that frameworks take for what makes one.
+
+    The flag is for those who ask; what makes a generator is in the code itself. Were it one, its request
+    would begin with the first read, and a stream that nobody reads have none.
+    """
+    if inspect.isgeneratorfunction(function):
+        flag = inspect.CO_GENERATOR
+    elif inspect.isasyncgenfunction(function):
+        flag = inspect.CO_ASYNC_GENERATOR
+    else:
+        return requested  # type: ignore[no-any-return]
+    code = requested.__code__
+    requested.__code__ = code.replace(co_flags=code.co_flags | flag)
+    return requested  # type: ignore[no-any-return]
 
 
 class _Arguments:
@@ -111,7 +135,7 @@ class _Arguments:
 
 async def _awaited(request: Request, coroutine: Coroutine[Any, Any, Any]) -> Any:
     try:
-        result = await _Step(request, coroutine)
+        result = await _Step(request.inside(), coroutine)
     except BaseException as error:
         request.end(error)
         raise
@@ -139,27 +163,42 @@ def answered(request: Request, result: Any) -> Any:
 
 
 def _future_done(request: Request, future: Any) -> None:
-    if future.cancelled():
+    error = _error_of(future)
+    if error is None:
+        # torch's own futures have a value.
+        result = future.result if hasattr(future, "result") else future.value
+        request.meter.response(result())
+    request.end(error)
+
+
+def _error_of(future: Any) -> BaseException | None:
+    error: BaseException | None
+    if hasattr(future, "cancelled") and future.cancelled():
         import asyncio
 
-        return request.end(asyncio.CancelledError())
-    error = future.exception()
-    if error is None:
-        request.meter.response(future.result())
-    request.end(error)
+        return asyncio.CancelledError()
+    # One of asyncio that is asked takes its error for seen, and no longer reports one that nobody saw.
+    if getattr(future, "_log_traceback", False):
+        error = future._exception
+        return error
+    if hasattr(future, "exception"):
+        error = future.exception()
+        return error
+    try:
+        future.value()
+    except BaseException as raised:
+        return raised
+    return None
 
 
 def _stream(request: Request, result: Any) -> Any:
     """``result`` as a stream that ends the request; None for what is no stream."""
     if inspect.isgenerator(result):
-        kind: Any = _streams.steps
-    elif inspect.isasyncgen(result):
-        kind = _streams.async_steps
-    elif isinstance(result, AsyncIterator):
-        kind = _streams.AsyncStream
-    elif isinstance(result, Iterator) and not isinstance(result, io.IOBase):
-        kind = _streams.Stream
-    else:
-        return None
-    request.meter.stream()
-    return kind(request, result)
+        return _streams.steps(request, result)
+    if isinstance(result, AsyncIterator):
+        return _streams.of_async(request, result)
+    if isinstance(result, AsyncIterable):
+        return _streams.AsyncStreams(request, result)
+    if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
+        return _streams.Stream(request, result)
+    return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import os
 import threading
 import time
 from contextvars import ContextVar, Token
 from typing import Any
 
-from hodo import _hodo, _usage
+from hodo import _hodo, _sse, _usage
 from hodo._traceparent import Trace, environment, header
 
 # Who counts tokens, the one that is believed first.
@@ -20,10 +22,13 @@ class Meter:
 
     def __init__(self, request: _hodo.Link, chunk_times: bool = False) -> None:
         self._request = request
+        self._pid = os.getpid()
         self._chunk_times = chunk_times
         self._start_ns = time.perf_counter_ns()
-        self._first_ns = self._last_ns = 0
+        self._first_ns = self._last_ns = self._failed_ns = 0
         self._counts: dict[str, dict[str, int]] = {}
+        # Counts by itself: several threads may read one stream.
+        self._parts = itertools.count()
 
     def response(self, response: Any) -> None:
         """Takes what the function returned, or a part of it."""
@@ -39,23 +44,32 @@ class Meter:
             known[name] = known.get(name, 0) + count
 
     def stream(self) -> None:
-        """The answer is a stream: nothing of it has come yet."""
-        self.add("chunks", **{_usage.OUTPUT: 0})
+        """The answer is a stream that is being read: its parts are counted."""
+        self._counts.setdefault("chunks", {_usage.OUTPUT: 0})
 
     def chunk(self, item: Any) -> None:
         """Takes a part of a stream that has just come."""
-        self.response(item)
-        if not _usage.carries_tokens(item):
+        events = _sse.events(item)
+        for event in events:
+            self.response(event)
+        if not any(_usage.carries_tokens(event) for event in events):
             return
         now = time.perf_counter_ns()
-        index = self._counts["chunks"][_usage.OUTPUT]
+        index = next(self._parts)
         if not index:
             self._first_ns = now
             self.mark("time_to_first_token_ms", (now - self._start_ns) / 1e6)
         elif self._chunk_times:
             self.mark("chunk_ms", (now - self._last_ns) / 1e6, "point", index=index)
         self._last_ns = now
-        self.add("chunks", **{_usage.OUTPUT: 1})
+
+    def failed(self) -> None:
+        """A read of the stream has failed: if nothing comes any more, that was its end."""
+        self._failed_ns = time.perf_counter_ns()
+
+    def recovered(self) -> None:
+        """The stream goes on."""
+        self._failed_ns = 0
 
     def count(self, name: str) -> tuple[int, str] | None:
         """The tokens of a kind and who counted them; None where nobody did."""
@@ -66,8 +80,10 @@ class Meter:
 
     def finish(self) -> None:
         """The request has ended."""
-        took_ns = time.perf_counter_ns() - self._start_ns
+        took_ns = (self._failed_ns or time.perf_counter_ns()) - self._start_ns
         self.mark("request_duration_ms", took_ns / 1e6)
+        if "chunks" in self._counts:
+            self._counts["chunks"][_usage.OUTPUT] = next(self._parts)
         names = dict.fromkeys(name for counts in self._counts.values() for name in counts)
         for name in names:
             count, source = self.count(name) or (0, "")
@@ -93,6 +109,9 @@ class Meter:
 
     def mark(self, name: str, value: float, kind: str = "summary", **attrs: Any) -> None:
         """A mark of the request, whatever scope its function is in."""
+        if os.getpid() != self._pid:
+            # The parent's: it goes on there, and this child has no scope of it.
+            return
         with _hodo.attach(self._request):
             _hodo.mark(name, value, kind, **attrs)  # type: ignore[arg-type]
 
@@ -111,11 +130,35 @@ class Around:
 around: ContextVar[Around | None] = ContextVar("hodo.request", default=None)
 
 
-class Request:
-    """A request of a serving function; ends once, when it is told to or when nobody has it any more.
+def reset(token: Token[Around | None]) -> None:
+    """Code is no longer in what it was in since ``token``."""
+    try:
+        _hodo.uncollected(around.reset, token)
+    except ValueError:
+        # A coroutine that nobody waits for any more is closed by the garbage collector, anywhere.
+        pass
 
-    Code of the request runs inside ``with request:``, as often as it takes.
-    """
+
+class Inside:
+    """Where code of a request runs, as often as it takes. Each user has one: several may run at a time."""
+
+    __slots__ = ("_around", "_stack", "_token")
+
+    def __init__(self, around: Around, stack: _hodo.Steps | _hodo.Attach) -> None:
+        self._around, self._stack = around, stack
+
+    def __enter__(self) -> None:
+        self._stack.__enter__()
+        # A request that the collector ends changes the context too, perhaps in the middle of this.
+        self._token = _hodo.uncollected(around.set, self._around)
+
+    def __exit__(self, *exception: Any) -> None:
+        reset(self._token)
+        self._stack.__exit__(*exception)
+
+
+class Request:
+    """A request of a serving function; ends once, when it is told to or when nobody has it any more."""
 
     def __init__(
         self,
@@ -129,32 +172,60 @@ class Request:
         trace = Trace.read(traceparent) or (environment() if outside is None else None)
         own = _id(id, outside)
         self._once = threading.Lock()
-        self._tokens: list[Token[Around | None]] = []
         self._steps = _hodo.steps(_hodo.scope("request", **{**attrs, **described(own, trace)}))
         with self._steps:
-            link = _hodo.current()
+            self._link = _hodo.current()
         if trace is None:
-            trace = outside.trace if outside else Trace.starting_at(link.id)
-        self.meter = meter(link, chunk_times)
+            trace = outside.trace if outside else Trace.starting_at(self._link.id)
+        # Not the exception: that has the frames which have the stream which has this.
+        self._failure: type[BaseException] | None = None
+        self.meter = meter(self._link, chunk_times)
         self.around = Around(own, trace, self.meter)
 
-    def __enter__(self) -> None:
-        self._steps.__enter__()
-        self._tokens.append(around.set(self.around))
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._once.locked()
 
-    def __exit__(self, *exception: Any) -> None:
-        around.reset(self._tokens.pop())
-        self._steps.__exit__(*exception)
+    def inside(self) -> Inside:
+        """To run code in, which may leave scopes open for the next that runs in one of these."""
+        return Inside(self.around, self._steps)
+
+    def beside(self) -> Inside:
+        """To run code in while other code of the request runs: each closes the scopes it opens."""
+        return Inside(self.around, _hodo.attach(self._link))
+
+    def failed(self, error: BaseException) -> None:
+        """A read of its answer has failed; the next one may not."""
+        if not isinstance(error, GeneratorExit):
+            self._failure = type(error)
+            self.meter.failed()
+
+    def came(self, item: Any) -> None:
+        """A part of its answer has come."""
+        if self._failure is not None:
+            self._failure = None
+            self.meter.recovered()
+        self.meter.chunk(item)
+
+    def stopped(self) -> None:
+        """Its answer has come to its end."""
+        if self._failure is not None and not issubclass(self._failure, Exception):
+            # The reader gave up waiting, and then waited again.
+            self._failure = None
+            self.meter.recovered()
+        self.end()
 
     def end(self, error: BaseException | None = None) -> None:
         """Ends it, the first time: as failed by ``error``, unless its reader just left it."""
         if not self._once.acquire(blocking=False):
             return
         left = isinstance(error, GeneratorExit)
-        if left:
+        failure = self._failure if error is None or left else type(error)
+        if left and failure is None:
             self.meter.mark("closed_early", True)
         self.meter.finish()
-        self._steps.end(None if error is None or left else str(type(error).__name__))
+        self._steps.end(None if failure is None else str(failure.__name__))
 
     def __del__(self) -> None:
         if hasattr(self, "around"):
@@ -192,13 +263,19 @@ def traceparent() -> str | None:
 
 
 def tokens(input: int | None, output: int | None) -> None:
-    outside = around.get()
     given = {_usage.INPUT: input, _usage.OUTPUT: output}
-    for name, count in given.items():
-        if count is not None and (
-            isinstance(count, bool) or not isinstance(count, int) or count < 0
-        ):
-            raise ValueError(f"{name.removesuffix('_tokens')} is a number of tokens, not {count!r}")
+    counts = {name: _whole(name, count) for name, count in given.items() if count is not None}
+    outside = around.get()
     if outside is not None and outside.meter is not None:
-        counts = {name: count for name, count in given.items() if count is not None}
         outside.meter.add("given", **counts)
+
+
+def _whole(name: str, count: Any) -> int:
+    """A number of tokens, also one of numpy's."""
+    try:
+        whole = -1 if isinstance(count, bool) else operator.index(count)
+    except TypeError:
+        whole = -1
+    if whole < 0:
+        raise ValueError(f"{name.removesuffix('_tokens')} is a number of tokens, not {count!r}")
+    return whole

@@ -96,6 +96,8 @@ def _stopping(connection: Any, timeout_s: float | None) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        # Else it may be the last to hold the connection, and end it while the interpreter goes: an abort.
+        timer.join()
 
 
 def _in_time(batches: Any, limits: Limits) -> Iterator[Any]:

@@ -62,11 +62,15 @@ def _counts(found: Any) -> dict[str, int]:
 def carries_tokens(item: Any) -> bool:
     """Whether a part of a stream has anything of the answer in it.
 
-    The first chunk of a chat only says who speaks, and the last one only what it cost.
+    The first chunk of a chat only says who speaks, and the last one only what it cost. Of responses most
+    events only say how far it is.
     """
     if isinstance(item, (str, bytes)):
         return bool(item)
     try:
+        kind = _part(item, "type")
+        if isinstance(kind, str) and kind.startswith("response."):
+            return kind.endswith(".delta") and bool(_part(item, "delta"))
         choices = _part(item, "choices")
         if not isinstance(choices, (list, tuple)):
             return True

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from hodo import _hodo
-from hodo._request import Around, around, described, new_id
+from hodo._request import Around, around, described, new_id, reset
 from hodo._traceparent import Trace
 
 __all__ = ["Middleware", "ServerError"]
@@ -25,6 +25,9 @@ Receive = Callable[[], Awaitable[Event]]
 App = Callable[[Event, Receive, Send], Awaitable[None]]
 
 _KINDS = ("http", "websocket")
+# In the ASGI scope of a request that a middleware of ours is around.
+_SEEN = "hodo.is_recorded"
+_LONGEST_ID = 200
 
 
 class ServerError(Exception):
@@ -34,11 +37,12 @@ class ServerError(Exception):
 class Middleware:
     """Makes every request of an ASGI application a scope, ``http`` or ``websocket``.
 
-    Its attributes are ``request_id`` (the header ``x-request-id`` or a new one), ``method``,
-    ``path``, ``route`` where the application says it, ``status``, and of a header ``traceparent``
-    the ``trace_id`` and the ``caller``. Marks: ``time_to_first_byte_ms`` and ``response_bytes``. What
-    runs inside, functions with ``@hodo.inference`` too, is under it and of the same id and trace.
-    Of the query, the other headers and the bodies nothing is recorded.
+    Its attributes are ``request_id`` (the header ``x-request-id``, if that is up to 200 printable
+    characters of ASCII, or a new one), ``method``, ``path``, ``route`` where the application says it,
+    ``status``, and of a header ``traceparent`` the ``trace_id`` and the ``caller``. Marks:
+    ``time_to_first_byte_ms`` and ``response_bytes``. What runs inside, functions with
+    ``@hodo.inference`` too, is under it and of the same id and trace. Of two around one application
+    the outer one records. Of the query, the other headers and the bodies nothing is recorded.
 
     app: the application.
     skip: paths that are not recorded, such as ``["/health"]``.
@@ -52,12 +56,14 @@ class Middleware:
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         kind = scope.get("type")
-        if kind not in _KINDS or not _hodo.is_on() or scope.get("path") in self._skip:
+        is_left_out = scope.get("path") in self._skip or scope.get(_SEEN)
+        if kind not in _KINDS or not _hodo.is_on() or is_left_out:
             await self.app(scope, receive, send)
             return
+        scope[_SEEN] = True
         headers = _headers(scope.get("headers") or ())
         trace = Trace.read(headers.get(b"traceparent"))
-        id = headers.get(b"x-request-id", b"").decode("latin-1") or new_id()
+        id = _id(headers.get(b"x-request-id", b"")) or new_id()
         attrs = {name: scope[name] for name in ("method", "path") if name in scope}
         with _hodo.scope(kind, **described(id, trace), **attrs) as opened:
             answer = _Answer(opened, send)
@@ -66,7 +72,8 @@ class Middleware:
             try:
                 await self.app(scope, receive, answer.send)
             finally:
-                _reset(token)
+                reset(token)
+                scope.pop(_SEEN, None)
                 answer.finish(scope)
 
 
@@ -83,12 +90,10 @@ def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     return {name: value for name, value in found.items() if name not in twice}
 
 
-def _reset(token: Any) -> None:
-    try:
-        around.reset(token)
-    except ValueError:
-        # A coroutine that nobody waits for any more is closed by the garbage collector, anywhere.
-        pass
+def _id(given: bytes) -> str | None:
+    """An id that a client has given; None for one that no log should have."""
+    text = given.decode("latin-1")
+    return text if len(text) <= _LONGEST_ID and text.isascii() and text.isprintable() else None
 
 
 class _Answer:

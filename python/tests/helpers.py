@@ -11,6 +11,14 @@ from typing import Any
 
 import runs
 
+# The end of a program in which every scope was closed once, by whom it should be.
+WELL = """
+health = hodo.health()
+counters = ("out_of_order", "double_closed", "wrong_thread", "internal_errors", "lost_records")
+wrong = {key: health[key] for key in counters if health[key]}
+assert not wrong, wrong
+"""
+
 
 class Run:
     """The newest run in a folder, and what the program that made it printed."""

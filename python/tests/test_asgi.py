@@ -145,3 +145,44 @@ asyncio.run(main())
     assert all(a["path"] == f"/{a['request_id']}" for a in run.attributes("http"))
     ids = sorted(int(attrs["request_id"]) for attrs in run.attributes("request"))
     assert ids == list(range(200))
+
+
+def test_an_id_that_no_log_should_have_is_not_taken(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+async def app(scope, receive, send):
+    assert hodo.request_id() not in (None, "")
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+async def main():
+    for id in ("A" * 200, "A" * 201, "a\\x1b[31m\\nfake", "caf\u00e9", "", "job 7/a=b"):
+        await call(Middleware(app), headers=[("x-request-id", id)])
+asyncio.run(main())
+""",
+    )
+    ids = [attrs["request_id"] for attrs in run.attributes("http")]
+    assert (ids[0], ids[5]) == ("A" * 200, "job 7/a=b")
+    assert all(len(id) == 32 and set(id) <= set("0123456789abcdef") for id in ids[1:5]), ids
+
+
+def test_two_around_one_application_are_one_request(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+async def main():
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    twice = Middleware(Middleware(app))
+    async def send(event): pass
+    for _ in range(3):
+        await twice(scope, None, send)
+    assert set(scope) == {"type", "method", "path", "headers"}
+asyncio.run(main())
+""",
+    )
+    assert run.tree == "http 3"

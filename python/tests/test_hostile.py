@@ -332,7 +332,9 @@ def test_a_daemon_thread_in_a_values_own_code_at_exit(tmp_path: Path, what: str)
 
 def test_an_interrupt_in_a_values_own_code_is_not_lost(tmp_path: Path) -> None:
     code = """
-    import hodo, time
+    import hodo, signal, time
+    # Whoever runs the tests in the background has them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     hodo.init(app="interrupt")
     class Interrupted:
         def __str__(self):

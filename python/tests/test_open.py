@@ -91,6 +91,30 @@ def test_a_program_opens_its_own_run_as_it_stands(tmp_path: Path) -> None:
     assert runs.run(tmp_path, code).out.strip() == "2"
 
 
+def test_what_was_flushed_is_read_at_once(tmp_path: Path) -> None:
+    code = """
+import threading
+import hodo
+
+hodo.init()
+
+def work():
+    for _ in range(400):
+        with hodo.scope("work"):
+            pass
+
+for _ in range(5):
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert hodo.flush()
+    print(len(hodo.open(hodo.health()["run"]).spans().fetchall()))
+"""
+    assert runs.run(tmp_path, code).out.split() == ["1600", "3200", "4800", "6400", "8000"]
+
+
 def test_the_tree_is_the_reports(training: Path) -> None:
     run = hodo.open(training)
     nodes = [
@@ -182,6 +206,17 @@ def test_arrow_libraries_take_every_table(gpu: Path, training: Path, name: str) 
             connection.register("it", table)
             names = ", ".join(f'"{column}"' for column in table.columns)
             assert connection.sql(f"select {names} from it").fetchall() == table.fetchall()
+
+
+def test_a_query_leaves_no_thread_behind(training: Path) -> None:
+    pytest.importorskip("duckdb")
+    code = f"""
+        import threading, hodo
+        for _ in range(20):
+            hodo.open({str(training)!r}).sql("select count(*) from spans").fetchall()
+            assert threading.enumerate() == [threading.main_thread()]
+    """
+    runs.run(training.parent, code)
 
 
 def test_arrow_needs_no_pyarrow(training: Path) -> None:

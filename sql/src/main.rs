@@ -1,6 +1,6 @@
 //! `hodo-sql`: what `hodo sql` runs.
 
-#[path = "../../crates/hodo-cli/src/sql/args.rs"]
+#[path = "../../crates/hodo-cli/src/args/sql.rs"]
 mod args;
 mod ask;
 mod prompt;

@@ -1,6 +1,6 @@
 """Checks the hooks of frameworks on a machine that has a GPU, and measures what they cost.
 
-    python tests/gpu/hooks.py [--rounds 60] [--peers FOLDER] [--out FOLDER] [--only PART]
+    python tests/gpu/hooks.py [--rounds 180] [--peers FOLDER] [--out FOLDER] [--only PART]
 
 Plain scripts of torch, transformers and lightning run twice each: with one line, `hodo.profile()`, and
 with none under `hodo run --hooks`. Their trees are compared with what the script does, and every pass
@@ -149,11 +149,12 @@ torch.cuda.synchronize()
 """
 # One process changes between these: hooks are undone by `shutdown`.
 IN_TURNS = ("none", "scopes by hand", "hooks", "hooks, layers=1")
+PAIR = ("scopes by hand", "hooks")
 # These need a process each: CUPTI stays attached, and so does the peer.
 APART = ("none", "scopes by hand, kernels", "hooks, kernels", "hooks, CUDA events", "cirron's hooks")
 # Hooks against scopes by hand.
 BAR = 1.03
-STEPS_A_SEGMENT, SEGMENTS, SETTLE, WARM_UP, GENERATIONS = 20, 3, 3, 50, 3
+STEPS_A_SEGMENT, SEGMENTS, SETTLE, WARM_UP, GENERATIONS, MOST_APART = 20, 3, 3, 50, 3, 60
 
 
 def nodes(dir: pathlib.Path) -> dict[tuple[str, ...], dict]:
@@ -304,6 +305,14 @@ class Loop:
         return (time.perf_counter() - began) / STEPS_A_SEGMENT
 
 
+def order_of(number: int) -> list[str]:
+    """The configurations of a round. The two that the bar is of are neighbours, since the machine is some
+    percent faster or slower from one second to the next, and each of them is the first as often."""
+    pair = list(PAIR if number % 2 else reversed(PAIR))
+    turns = [[name] for name in IN_TURNS if name not in PAIR] + [pair]
+    return [name for turn in random.Random(number).sample(turns, len(turns)) for name in turn]
+
+
 def in_turns(rounds: int) -> list[dict[str, float]]:
     """What a step takes in each configuration of one process, round by round."""
     import hodo
@@ -311,7 +320,7 @@ def in_turns(rounds: int) -> list[dict[str, float]]:
     loop, told = Loop(), []
     for number in range(rounds):
         row = {}
-        for name in random.Random(number).sample(IN_TURNS, len(IN_TURNS)):
+        for name in order_of(number):
             loop.configure(name)
             row[name] = statistics.median(loop.segment() for _ in range(SEGMENTS))
             if name != "none":
@@ -371,7 +380,7 @@ def apart(rounds: int, peers: str | None) -> list[dict[str, float | None]]:
         for runner in runners.values():
             runner.segment()
         segments: dict[str, list[float]] = {name: [] for name in names}
-        for number in range(rounds // GENERATIONS):
+        for number in range(min(rounds, MOST_APART) // GENERATIONS):
             for name in random.Random(generation * rounds + number).sample(names, len(names)):
                 segments[name].extend(filter(None, [runners[name].segment()]))
         for runner in runners.values():
@@ -386,15 +395,21 @@ def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[st
     others = apart(rounds, peers)
     told = in_turns(rounds)
     (out / "rounds.json").write_text(json.dumps({"in_turns": told, "apart": others}))
-    lines = ["| configuration | step, µs | x none | x scopes by hand | quartiles |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        "| configuration | step, µs | x none | x scopes by hand, median | mean | quartiles |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     middle = 0.0
     for name in IN_TURNS:
-        low, of_hand, high = statistics.quantiles([row[name] / row["scopes by hand"] for row in told], n=4)
+        ratios = [row[name] / row["scopes by hand"] for row in told]
+        low, of_hand, high = statistics.quantiles(ratios, n=4)
+        error = statistics.stdev(ratios) / len(ratios) ** 0.5
         middle = of_hand if name == "hooks" else middle
         of_none = statistics.median(row[name] / row["none"] for row in told)
         step_us = statistics.median(row[name] for row in told) * 1e6
         bar = f" (bar {BAR})" if name == "hooks" else ""
-        lines.append(f"| {name} | {step_us:,.0f} | {of_none:.3f} | {of_hand:.3f}{bar} | {low:.3f} - {high:.3f} |")
+        mean = f"{statistics.mean(ratios):.3f} ± {error:.3f}"
+        lines.append(f"| {name} | {step_us:,.0f} | {of_none:.3f} | {of_hand:.3f}{bar} | {mean} | {low:.3f} - {high:.3f} |")
     lines += ["", "In processes of their own:", "", "| configuration | step, µs | x none |", "|---|---:|---:|"]
     for name in others[0]:
         rows = [(row[name], row["none"]) for row in others if row[name] and row["none"]]
@@ -408,7 +423,7 @@ def overhead(rounds: int, peers: str | None, out: pathlib.Path) -> tuple[list[st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=180)
     parser.add_argument("--peers")
     parser.add_argument("--only", choices=("scripts", "compile", "overhead"), help="one part of it")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT") or tempfile.mkdtemp()))

@@ -25,12 +25,12 @@ export function fits(filter: string, k: number, name: string): boolean {
 
 export function tracks(run: DevRun) {
   for (const track of run.tracks) track.levels.forEach((level, depth) => { for (let k = 0; k < Math.min(12, track.counts[depth]!); k++) nameId(run, level.name(k)); });
-  const own = run.tracks.map((track) => ({ id: String(track.id), kind: track.kind, process: track.process, pid: track.pid, rank: null, name: track.name, depths: track.levels.length, slices: track.counts.reduce((a, b) => a + b, 0), start_ns: 0, end_ns: run.end_ns }));
-  const curves = run.tracks.length === 0 || run.id === "hostile" ? [] : [
-    { id: "m1", kind: "marks", process: "train.py", pid: 4242, rank: null, name: "loss", mark: "loss", depths: 1, slices: 0, start_ns: 0, end_ns: run.end_ns },
+  const own = run.tracks.map((track) => ({ id: String(track.id), kind: track.kind, process: track.process, process_index: track.process_index ?? 0, host: track.host ?? "node1", pid: track.pid, rank: null, name: track.name, depths: track.levels.length, slices: track.counts.reduce((a, b) => a + b, 0), start_ns: 0, end_ns: run.end_ns }));
+  const curves = run.tracks.length === 0 || run.id === "hostile" || run.id === "crowd" ? [] : [
+    { id: "m1", kind: "marks", process: "train.py", process_index: 0, host: "node1", pid: 4242, rank: null, name: "loss", mark: "loss", depths: 1, slices: 0, start_ns: 0, end_ns: run.end_ns },
     ...series().map((each) => ({ id: `s${each.id}`, kind: "series", process: "node1", pid: null, rank: null, name: `${each.source} ${each.metric}`, series: each.id, unit: each.unit, depths: 1, slices: 0, start_ns: 0, end_ns: run.end_ns })),
   ];
-  return { generation: run.generation, end_ns: run.end_ns, start_unix_ns: 1_790_000_000e9, names: run.names, tracks: [...own, ...curves] };
+  return { generation: run.generation, live: run.state === "live", end_ns: run.end_ns, start_unix_ns: 1_790_000_000e9, names: run.names, tracks: [...own, ...curves] };
 }
 
 export function span(run: DevRun, id: string) {
@@ -53,7 +53,7 @@ export function span(run: DevRun, id: string) {
   const first = gpu ? firstAfter(gpu, 0, slice.start_ns, run.end_ns) : 0;
   const kernels = gpu && depth >= 2 ? Array.from({ length: 6 }, (_, at) => sliceAt(gpu, 0, Math.min(gpu.counts[0]! - 1, first + at), run.end_ns)).map((kernel) => ({ ...placed(gpu.id, kernel), stream: 7, launched_ns: kernel.start_ns - 9000 })) : [];
   const parent = depth > 0 ? sliceAt(track, depth - 1, Math.floor(k / track.levels[depth]!.each), run.end_ns).id : null;
-  return { ...common, tag: depth === 0 ? "mlp" : null, path, thread: track.name, process: track.process, self_ns: slice.dur_ns * 0.2, cpu_ns: slice.dur_ns * 0.7, gpu_ns: null, why: { gpu_ns: "no CUDA was used" }, attributes: { index: k, variant: k % 2 ? "beam" : "greedy", note: run.id === "hostile" ? slice.name : "plain" }, marks: depth === 2 ? [{ name: "loss", value: loss(k), at_ns: slice.start_ns }] : [], parent, children, kernels };
+  return { ...common, tag: depth === 0 ? "mlp" : null, path, thread: track.name, process: track.process, self_ns: slice.dur_ns * 0.2, cpu_ns: slice.dur_ns * 0.7, gpu_ns: null, cpu_why: null, gpu_why: "no CUDA was used", attributes: { index: k, variant: k % 2 ? "beam" : "greedy", note: run.id === "hostile" ? slice.name : "plain" }, marks: depth === 2 ? [{ name: "loss", value: loss(k), at_ns: slice.start_ns }] : [], marks_count: depth === 2 ? 1 : 0, parent, children, children_count: below?.each ?? 0, kernels, kernels_count: kernels.length ? 3378 : 0 };
 }
 
 const loss = (k: number) => 2.5 * Math.exp(-k / 80) + 0.3 + chance(k, 9) * 0.1;
@@ -67,17 +67,12 @@ export function walk(run: DevRun, from: string, to: string) {
   return placed(number, sliceAt(track, d, at, run.end_ns));
 }
 
-export function search(run: DevRun, text: string, limit: number) {
-  const hits: ReturnType<typeof placed>[] = [];
-  let total = 0;
-  for (const track of run.tracks) track.levels.forEach((level, depth) => {
-    for (let k = 0; k < Math.min(track.counts[depth]!, 5000); k++) {
-      if (!level.name(k).includes(text)) continue;
-      total++;
-      if (hits.length < limit) hits.push(placed(track.id, sliceAt(track, depth, k, run.end_ns)));
-    }
-  });
-  return { hits: hits.sort((a, b) => a.start_ns - b.start_ns), total };
+export function search(run: DevRun, text: string, limit: number, after_ns: number) {
+  const hits = run.tracks.flatMap((track) => track.levels.flatMap((level, depth) => {
+    const fitting = Array.from({ length: Math.min(track.counts[depth]!, 6000) }, (_, k) => k).filter((k) => level.name(k).includes(text));
+    return fitting.map((k) => placed(track.id, sliceAt(track, depth, k, run.end_ns)));
+  })).sort((a, b) => a.start_ns - b.start_ns);
+  return { hits: hits.filter(({ start_ns }) => start_ns >= after_ns).slice(0, limit), total: hits.length };
 }
 
 export function range(run: DevRun, t0: number, t1: number) {
@@ -86,7 +81,7 @@ export function range(run: DevRun, t0: number, t1: number) {
     const count = Math.max(1, last - first);
     return { path: track.levels.slice(0, depth + 1).map((each) => each.name(0)), name: level.name(0), count, total_ns: (t1 - t0) * 0.9 ** depth, self_ns: (t1 - t0) * 0.1, cpu_ns: (t1 - t0) * 0.5, gpu_ns: null };
   }));
-  return { scopes, kernels: [{ name: "gemm_f16_tn", count: 12, total_ns: (t1 - t0) * 0.3 }], gpu_busy_ns: (t1 - t0) * 0.6, marks: [{ name: "loss", count: 3, mean: 1.2, min: 1, max: 1.4, last: 1 }] };
+  return { scopes, scopes_count: 1234, kernels_count: 1, kernels: [{ name: "gemm_f16_tn", count: 12, total_ns: (t1 - t0) * 0.3 }], gpu_busy_ns: (t1 - t0) * 0.6, gpu_devices: 1, marks: [{ name: "loss", count: 3, mean: 1.2, min: 1, max: 1.4, last: 1 }] };
 }
 
 export function series() {
@@ -116,12 +111,23 @@ export function markValues(run: DevRun, name: string, x: string) {
   return { x: at.map((k) => (x === "time" ? Math.round((run.end_ns * k) / steps) : k)), y, min: y, max: y };
 }
 
-export function steps(run: DevRun) {
+const MOST_STEPS = 4000;
+/** Which step is asked for, where not all are. */
+export type StepWish = { index: number | null; after_ns: number | null; before_ns: number | null };
+
+export function steps(run: DevRun, filter: string, { index, after_ns, before_ns }: StepWish) {
   const track = run.tracks[0];
-  if (!track || track.levels.length < 3) return { path: null, step_ns: [], start_ns: [], index: [], parts: {}, per_point: 1 };
-  const many = Math.min(track.counts[2]!, 2000);
-  const slices = Array.from({ length: many }, (_, k) => sliceAt(track, 2, k, run.end_ns));
+  if (!track || track.levels.length < 3) return { path: null, why: "no scope has an index", count: 0 };
   const slow = (k: number) => (k % 61 === 60 ? 2.7 : 1 + 0.2 * chance(k, 5));
+  const all = Array.from({ length: track.counts[2]! }, (_, k) => sliceAt(track, 2, k, run.end_ns)).filter((slice) => fits(filter, slice.k, slice.name)).map((slice) => ({ ...slice, step_ns: Math.round(slice.dur_ns * slow(slice.k)) }));
+  const one = index !== null ? all.find((each) => each.k >= index) : after_ns !== null ? all.find((each) => each.start_ns > after_ns) : all.findLast((each) => each.start_ns < (before_ns ?? 0));
+  const isOne = index !== null || after_ns !== null || before_ns !== null;
+  const per_point = isOne ? 1 : Math.max(1, Math.ceil(all.length / MOST_STEPS));
+  const slowest = (from: number) => all.slice(from, from + per_point).reduce((best, each) => (each.step_ns > best.step_ns ? each : best));
+  const slices = isOne ? (one ? [one] : []) : Array.from({ length: Math.ceil(all.length / per_point) }, (_, at) => slowest(at * per_point));
   const part = (share: number) => slices.map((slice) => Math.round(slice.dur_ns * share));
-  return { path: ["train", "epoch", "batch"], step_ns: slices.map((slice, k) => Math.round(slice.dur_ns * slow(k))), start_ns: slices.map((slice) => slice.start_ns), index: slices.map((slice) => slice.k), parts: { data_wait: part(0.12), forward: part(0.3), backward: part(0.42), optimizer: part(0.1) }, per_point: 1 };
+  const sorted = all.map((each) => each.step_ns).sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
+  const durations = sorted.length === 0 ? null : { min_ns: at(0), mean_ns: Math.round(sorted.reduce((sum, ns) => sum + ns, 0) / sorted.length), p50_ns: at(0.5), p95_ns: at(0.95), p99_ns: at(0.99), max_ns: at(1) };
+  return { path: ["train", "epoch", "batch"], count: all.length, durations, largest_index: all.at(-1)?.k ?? null, step_ns: slices.map((slice) => slice.step_ns), start_ns: slices.map((slice) => slice.start_ns), index: slices.map((slice) => slice.k), parts: { data_wait: part(0.12), forward: part(0.3), backward: part(0.42), optimizer: part(0.1) }, per_point };
 }

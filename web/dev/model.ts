@@ -1,6 +1,6 @@
 /** A run made by formula: any number of slices, none of them stored. */
 export interface Level { name: (k: number) => string; each: number; fill: number }
-export interface TrackModel { id: number; kind: "thread" | "stream"; process: string; pid: number; name: string; levels: Level[]; counts: number[] }
+export interface TrackModel { id: number; kind: "thread" | "stream"; process: string; pid: number; name: string; levels: Level[]; counts: number[]; host?: string; process_index?: number }
 export interface Slice { id: string; k: number; depth: number; start_ns: number; dur_ns: number; name: string; flags: number }
 
 const ID_STEP = 2 ** 32;

@@ -1,7 +1,7 @@
 import { makeTrack, type Level, type TrackModel } from "./model";
 
-/** A run of the development server. */
-export interface DevRun { id: string; app: string; state: "live" | "finished"; end_ns: number; tracks: TrackModel[]; generation: number; names: string[] }
+/** A run of the development server; while it is late, its streams are empty. */
+export interface DevRun { id: string; app: string; state: "live" | "finished"; end_ns: number; tracks: TrackModel[]; generation: number; names: string[]; isLate?: boolean }
 
 const level = (each: number, fill: number, name: (k: number) => string): Level => ({ each, fill, name });
 const PARTS = ["data_wait", "forward", "backward", "optimizer"];
@@ -23,6 +23,12 @@ function large(id: string, slices: number): DevRun {
     makeTrack(3, "stream", "train.py", 4242, "GPU 0 stream 7", [level(batches * 60, 0.9, (k) => KERNELS[k % KERNELS.length]!)]),
   ];
   return { id, app: "train", state: "finished", end_ns: batches * 12e6, tracks, generation: 1, names: [] };
+}
+
+/** A run of so many threads, in processes of one number on two hosts. */
+export function crowd(threads: number): DevRun {
+  const track = (at: number) => ({ ...makeTrack(at + 1, "thread", "train.py", 7, `worker ${at}`, [level(20, 0.9, () => "work")]), host: `node${(at % 2) + 1}`, process_index: at % 2 });
+  return { id: "crowd", app: "train", state: "finished", end_ns: 1e9, tracks: Array.from({ length: threads }, (_, at) => track(at)), generation: 1, names: [] };
 }
 
 /** The runs that the development server shows; `slices` sizes the large one. */

@@ -12,14 +12,15 @@ const TYPES: Record<string, string> = { html: "text/html; charset=utf-8", js: "t
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Serves the built page over runs made by formula. */
-export function startServer(page: string, port: number, slices: number): Promise<{ server: Server; port: number }> {
+export function startServer(page: string, port: number, slices: number): Promise<{ server: Server; port: number; runs: DevRun[] }> {
   const runs = devRuns(slices);
   const listeners = new Set<ServerResponse>();
   const grow = setInterval(() => {
-    const run = runs.find((each) => each.id === "growing")!;
-    run.end_ns += 40e6;
-    run.generation++;
-    for (const to of listeners) to.write(`event: grew\ndata: ${JSON.stringify({ run: run.id, generation: run.generation, end_ns: run.end_ns })}\n\n`);
+    for (const run of runs.filter(({ state }) => state === "live")) {
+      if (run.isLate === undefined) run.end_ns += 40e6;
+      run.generation++;
+      for (const to of listeners) to.write(`event: grew\ndata: ${JSON.stringify({ run: run.id, generation: run.generation, end_ns: run.end_ns })}\n\n`);
+    }
   }, 1000);
   const server = createServer((request, response) => {
     try {
@@ -29,7 +30,7 @@ export function startServer(page: string, port: number, slices: number): Promise
     }
   });
   server.on("close", () => clearInterval(grow));
-  return new Promise((ready) => server.listen(port, "127.0.0.1", () => ready({ server, port: (server.address() as { port: number }).port })));
+  return new Promise((ready) => server.listen(port, "127.0.0.1", () => ready({ server, port: (server.address() as { port: number }).port, runs })));
 }
 
 function json(response: ServerResponse, body: unknown, status = 200): void {
@@ -56,7 +57,7 @@ function route(request: IncomingMessage, response: ServerResponse, runs: DevRun[
 }
 
 function list(runs: DevRun[]) {
-  return runs.map((run, at) => ({ id: run.id, app: run.app, path: run.id, state: run.state, start_unix_ns: (1_790_000_000 - at * 3600) * 1e9, duration_ns: run.end_ns, processes: 1, scopes: run.tracks.reduce((sum, track) => sum + track.counts.reduce((a, b) => a + b, 0), 0), kernels: 1200, gpu: ["NVIDIA H200"], rank: null, attributes: { variant: at % 2 ? "beam" : "greedy" }, lost: 0, bytes: 1e6, main_mark: run.tracks.length ? { name: "loss", values: Array.from({ length: 64 }, (_, k) => 2.5 * Math.exp(-k / 20)) } : null }));
+  return runs.map((run, at) => ({ id: run.id, app: run.app, path: run.id, state: run.state, start_unix_ns: (1_790_000_000 - at * 3600) * 1e9, duration_ns: run.end_ns, processes: 1, scopes: run.tracks.reduce((sum, track) => sum + track.counts.reduce((a, b) => a + b, 0), 0), gpu_work: 1200, gpu: ["NVIDIA H200"], ranks: at < 2 ? [0, 1] : [], attributes: { variant: at % 2 ? "beam" : "greedy" }, lost: 0, bytes: 1e6, main_mark: run.tracks.length ? { name: "loss", values: Array.from({ length: 64 }, (_, k) => 2.5 * Math.exp(-k / 20)) } : null }));
 }
 
 function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: string[], params: URLSearchParams): void {
@@ -68,9 +69,14 @@ function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: str
     case "tracks": return json(response, answers.tracks(run));
     case "report": return json(response, report(run, filter));
     case "opening": return json(response, { state: "open" });
-    case "steps": return json(response, answers.steps(run));
+    case "steps": {
+      const wished = (name: string) => (params.has(name) ? Number(params.get(name)) : null);
+      const wish = { index: wished("index"), after_ns: wished("after_ns"), before_ns: wished("before_ns") };
+      if (Object.values(wish).filter((each) => each !== null).length > 1) return json(response, { error: "say which step by one of index=N, after_ns=T, before_ns=T" }, 400);
+      return json(response, answers.steps(run, filter, wish));
+    }
     case "tiles": {
-      const tracks = (params.get("track") ?? "").split(",").flatMap((id) => run.tracks.filter((each) => String(each.id) === id));
+      const tracks = (params.get("track") ?? "").split(",").flatMap((id) => run.tracks.filter((each) => String(each.id) === id)).map((track) => (run.isLate && track.kind === "stream" ? { ...track, levels: [] } : track));
       if (tracks.length === 0) return json(response, { error: "no such track" }, 404);
       const tiles = tracks.map((track) => tileOf(track, number("t0", 0), number("t1", 0), number("res", 1), run.end_ns, (name) => answers.nameId(run, name), (_, k, name) => filter !== "" && !answers.fits(filter, k, name)));
       response.writeHead(200, { "content-type": "application/octet-stream" }).end(Buffer.from(tiles.length === 1 ? tiles[0]! : encodeTiles(tiles)));
@@ -88,13 +94,15 @@ function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: str
     }
     case "range": return json(response, answers.range(run, number("t0", 0), number("t1", run.end_ns)));
     case "flame": return json(response, flame(run, params.get("by") ?? "wall"));
-    case "search": return json(response, answers.search(run, params.get("q") ?? "", number("limit", 100)));
+    case "search": return json(response, answers.search(run, params.get("q") ?? "", number("limit", 100), number("after_ns", 0)));
     case "marks": return json(response, id ? answers.markValues(run, id, params.get("x") ?? "time") : run.tracks.length ? [{ name: "loss", kind: "point", count: 300, last: 0.31 }, { name: "accuracy", kind: "point", count: 300, last: 0.9 }] : []);
     case "series": return json(response, id ? answers.seriesValues(run, id, number("t0", 0), number("t1", run.end_ns)) : run.tracks.length ? answers.series() : []);
     case "compare": {
       const other = runs.find((each) => each.id === id);
       if (!other) return json(response, { error: "no such run" }, 404);
-      return id === "hostile" ? json(response, { error: "not comparable: they have no scope in common" }, 409) : json(response, comparison(run, other));
+      if (id !== "hostile") return json(response, comparison(run, other));
+      const why = "they have no scope in common";
+      return params.get("force") === "true" ? json(response, { ...comparison(run, other), obstacles: [{ code: "other_program", why }] }) : json(response, { error: `not comparable: ${why}` }, 409);
     }
     default: return json(response, { error: "no such route" }, 404);
   }

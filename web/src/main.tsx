@@ -9,6 +9,7 @@ import { followGrowth } from "./api/live";
 import { sharedRun } from "./api/inline";
 import { followAddress, go, route, viewLink } from "./state/route";
 import { followTheme } from "./state/theme";
+import { hideToken } from "./state/token";
 import { Help, helpOpen } from "./ui/Help";
 import { Palette, followPaletteKeys } from "./ui/Palette";
 import { Shell } from "./ui/Shell";
@@ -26,7 +27,7 @@ function Page() {
   const { view, run, other } = route.value;
   if (view === "runs") return <Runs />;
   if (view === "compare") return <Compare base={run} head={other} />;
-  if (view === "sql") return <Sql run={run} />;
+  if (view === "sql") return <Sql key={run} run={run} />;
   if (run === null) return <Runs />;
   const key = run;
   switch (view) {
@@ -54,6 +55,7 @@ function keys(event: KeyboardEvent): void {
   if (event.key === "?" && !typing) helpOpen.value = true;
 }
 
+hideToken();
 followTheme();
 followAddress();
 followGrowth();

@@ -80,8 +80,10 @@ fn flag(arg: &Arg) -> String {
 }
 
 fn extras(arg: &Arg) -> String {
+    let variable = arg.get_env().map(|e| format!(" Variable: `{}`.", e.to_string_lossy()));
+    let variable = variable.unwrap_or_default();
     if !arg.get_action().takes_values() {
-        return String::new();
+        return variable;
     }
     let names: Vec<String> =
         arg.get_possible_values().iter().map(|v| format!("`{}`", v.get_name())).collect();
@@ -89,8 +91,7 @@ fn extras(arg: &Arg) -> String {
         if names.is_empty() { String::new() } else { format!(" One of {}.", names.join(", ")) };
     let default =
         arg.get_default_values().first().map(|d| format!(" Default: `{}`.", d.to_string_lossy()));
-    let variable = arg.get_env().map(|e| format!(" Variable: `{}`.", e.to_string_lossy()));
-    choices + &default.unwrap_or_default() + &variable.unwrap_or_default()
+    choices + &default.unwrap_or_default() + &variable
 }
 
 #[test]

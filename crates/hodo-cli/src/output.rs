@@ -29,9 +29,9 @@ pub enum Failure {
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Failure {
         match error {
-            TraceError::Condition { .. } | TraceError::NotANumber { .. } => {
-                Failure::Usage(error.to_string())
-            }
+            TraceError::Condition { .. }
+            | TraceError::NotANumber { .. }
+            | TraceError::Filter { .. } => Failure::Usage(error.to_string()),
             other => Failure::Failed(other.to_string()),
         }
     }

@@ -12,7 +12,8 @@ pub fn write(run: &Run, out: &mut impl Write) -> Result<(), ConvertError> {
         let Some(own_ns) = node.self_ns.filter(|&ns| ns > 0 && node.kind == NodeKind::Scope) else {
             continue;
         };
-        let names: Vec<String> = tree.path(at as u32).into_iter().map(frame).collect();
+        let names: Vec<String> =
+            tree.path(at as u32).into_iter().map(|name| frame(&name)).collect();
         writeln!(out, "{} {own_ns}", names.join(";"))?;
     }
     Ok(())

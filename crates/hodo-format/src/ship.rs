@@ -27,6 +27,8 @@ pub const SHIPPED_FILE: &str = "shipped.json";
 pub const RUN_FILE: &str = "run.json";
 /// What a process is, in its folder.
 pub const PROCESS_FILE: &str = "process.json";
+/// The names that a process uses and whether it shut down, in its folder.
+pub const CATALOG_FILE: &str = "catalog.hodo";
 /// The memory of a process that did not end by itself, in its folder.
 pub const ARENA_FILE: &str = "arena";
 
@@ -34,7 +36,6 @@ pub const ARENA_FILE: &str = "arena";
 const TABLES: [&str; 2] = ["tables", "pack"];
 /// Says that a run is packed, in the second of [`TABLES`]; shipped after all others.
 const SIDE_FILE: &str = "side.json";
-const CATALOG_FILE: &str = "catalog.hodo";
 const SPOOL_PREFIX: &str = "spool-";
 const GPU_PREFIX: &str = "gpu-";
 

@@ -307,7 +307,17 @@ impl Process {
 
     pub(crate) fn flush(&'static self, timeout: Duration) -> Flushed {
         companion::tell(|companion| (companion.flush)(timeout));
-        self.pump.flush(self, timeout)
+        let flushed = self.pump.flush(self, timeout);
+        if flushed == Flushed::Done {
+            self.be_read_until_now();
+        }
+        flushed
+    }
+
+    /// Who reads the run as it is now shows all that has ended: what left the arena says no more how
+    /// late it is, and nothing after the latest moment found there is shown.
+    pub(crate) fn be_read_until_now(&self) {
+        self.arena.keep(self.clock.anchor());
     }
 
     /// After a fork stopped the pump: it runs again, so threads need not take the slow path.

@@ -195,6 +195,7 @@ impl Pump {
             let woken = self.woken.swap(0, Ordering::AcqRel) != 0;
             let now = woken || order != GO_ON || request > answered;
             let well = crate::guarded(false, || self.round(work, process, now));
+            crate::shipper::bury();
             if request > answered {
                 *crate::lock(&self.answered) = Answered { request, well };
                 self.answer.notify_all();

@@ -11,6 +11,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Names the program, where it is not beside this library or on the path.
 const PROGRAM: &str = "HODO_BIN";
@@ -23,6 +24,20 @@ const STACK_BYTES: usize = 128 << 10;
 /// Why the run is not shipped; empty when it is, or is not to be. Never waited for: in a forked
 /// child a thread that is not there may hold it.
 static TROUBLE: Mutex<String> = Mutex::new(String::new());
+
+/// The shipper that was started; 0 where there is none to wait for.
+static STARTED: AtomicI32 = AtomicI32::new(0);
+
+/// Takes note of the shipper's end where it has become our child after all: the first process of a
+/// container inherits all whose parents are gone, and few of them wait for those they do not know.
+pub fn bury() {
+    let shipper = STARTED.load(Ordering::Relaxed);
+    // SAFETY: asks for that process alone, without waiting; where it is no child of ours, nothing
+    // happens and it is not asked for again.
+    if shipper > 0 && unsafe { libc::waitpid(shipper, std::ptr::null_mut(), libc::WNOHANG) } != 0 {
+        STARTED.store(0, Ordering::Relaxed);
+    }
+}
 
 /// Why the run is not shipped, if it should be.
 pub fn trouble() -> Option<String> {
@@ -161,6 +176,7 @@ impl Errand {
                 words: words.as_ptr(),
                 variables: variables.as_ptr(),
                 attributes: &raw const attributes,
+                started: 0,
             };
             let top = stack.as_mut_ptr().add(STACK_BYTES & !15).cast();
             let flags = libc::CLONE_VM | libc::CLONE_VFORK;
@@ -173,7 +189,10 @@ impl Errand {
             libc::posix_spawnattr_destroy(&mut attributes);
             match (helper, libc::WEXITSTATUS(status)) {
                 (-1, _) => Err(format!("cannot start the shipper: {error}")),
-                (_, 0) => Ok(()),
+                (_, 0) => {
+                    STARTED.store(task.started, Ordering::Relaxed);
+                    Ok(())
+                }
                 (_, number) => Err(format!(
                     "cannot start {}: {}",
                     self.program.to_string_lossy(),
@@ -190,22 +209,23 @@ struct Task {
     words: *const *mut libc::c_char,
     variables: *const *mut libc::c_char,
     attributes: *const libc::posix_spawnattr_t,
+    /// What the helper tells: the process it started.
+    started: libc::pid_t,
 }
 
 /// The helper: nothing but system calls, in the memory of the host and with descriptors of its own.
 extern "C" fn help(task: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the starter's task, which waits for us; the descriptors are a copy of the host's.
     unsafe {
-        let task = &*task.cast::<Task>();
+        let task = &mut *task.cast::<Task>();
         close_all();
         for descriptor in 0..3 {
             let flags = if descriptor == 0 { libc::O_RDONLY } else { libc::O_WRONLY };
             // All are closed, so each gets the lowest number.
             libc::open(c"/dev/null".as_ptr(), flags);
         }
-        let mut pid = 0;
         libc::posix_spawn(
-            &mut pid,
+            &mut task.started,
             task.program,
             std::ptr::null(),
             task.attributes,
@@ -268,6 +288,25 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
+    /// As the first process of a container, which gets what others leave behind.
+    fn inherits_and_buries(folder: &Path) {
+        let inherits = |on: libc::c_ulong| {
+            // SAFETY: of this process alone, and taken back below.
+            assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, on, 0, 0, 0) }, 0);
+        };
+        let errand = Errand::new(&script(folder, "exit 0"), Path::new("/x")).unwrap();
+        inherits(1);
+        signals::with_all_blocked(|| errand.run()).unwrap();
+        inherits(0);
+        let shipper = STARTED.load(Ordering::Relaxed);
+        assert!(shipper > 0 && Path::new(&format!("/proc/{shipper}")).exists());
+        while STARTED.load(Ordering::Relaxed) != 0 {
+            bury();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(!Path::new(&format!("/proc/{shipper}")).exists(), "it is left as a zombie");
+    }
+
     /// The program gets its words, none of our descriptors, and is no child of ours.
     #[test]
     fn what_is_started_is_nobodys_child_and_holds_nothing() {
@@ -299,6 +338,9 @@ mod tests {
         // A shell has its script open at 10 or 255; nothing of ours is there.
         assert_ne!(lines[1], left_open.to_string());
         assert_ne!(lines[2], std::process::id().to_string(), "it is not our child");
+        bury();
+        assert_eq!(STARTED.load(Ordering::Relaxed), 0, "no child of ours is waited for");
+        inherits_and_buries(&folder);
         let missing = Errand::new(&folder.join("none"), Path::new("/x")).unwrap();
         let why = signals::with_all_blocked(|| missing.run()).unwrap_err();
         assert!(why.contains("No such file"), "{why}");

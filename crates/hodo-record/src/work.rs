@@ -237,6 +237,9 @@ impl Work {
             return Err(error);
         }
         self.losses_kept = losses;
+        if self.sources.iter().any(|source| source.is_over(arena)) {
+            process.be_read_until_now();
+        }
         self.sources.retain(|source| {
             let over = source.is_over(arena);
             if over {

@@ -45,6 +45,7 @@ impl From<TraceError> for ApiError {
         let status = match error {
             TraceError::Condition { .. }
             | TraceError::NotANumber { .. }
+            | TraceError::Filter { .. }
             | TraceError::TwoNames { .. }
             | TraceError::Last { .. } => StatusCode::BAD_REQUEST,
             TraceError::NotFound { .. }

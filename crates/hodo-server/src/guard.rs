@@ -3,9 +3,10 @@
 //! Every request passes here before it is routed, whatever its method: another site's page may send
 //! requests to loopback, and a name of its own may be made to lead there.
 
+use crate::guests::Guest;
 use crate::state::Door;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, COOKIE, HOST, ORIGIN, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -28,13 +29,25 @@ const HEADERS: [(&str, &str); 7] = [
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
 ];
 
+/// The one token of a page.
+const PAGE: &str = "page";
+
 /// Lets a request through, or says why not.
 pub async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    sealed(match check(&door, &request) {
-        Ok(Pass::Enter(cookie)) => enter(&cookie),
+    let pass = check(&door, &request);
+    came_with(&request, pass.is_ok().then_some(PAGE));
+    sealed(match pass {
+        Ok(Pass::Enter(cookie)) => entered(next.run(request).await, &cookie),
         Ok(Pass::On) => next.run(request).await,
         Err((status, words)) => refuse(status, words, request.uri().path()),
     })
+}
+
+/// Whoever sent this stays connected, or not, by the token that it has.
+pub(crate) fn came_with(request: &Request, token: Option<&str>) {
+    if let Some(guest) = request.extensions().get::<Arc<Guest>>() {
+        guest.came_with(token);
+    }
 }
 
 /// With the headers that every answer has.
@@ -48,7 +61,7 @@ pub(crate) fn sealed(mut response: Response) -> Response {
 }
 
 enum Pass {
-    /// Someone who followed the printed URL: a cookie, and on without the token in the address.
+    /// Someone who followed the printed URL: the page, and a cookie for what it asks.
     Enter(String),
     On,
 }
@@ -127,7 +140,8 @@ fn has_token(door: &Door, headers: &HeaderMap) -> bool {
 
 /// The token that a program sends.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// The token that a browser sends.
@@ -143,12 +157,15 @@ pub(crate) fn token_in(query: Option<&str>) -> Option<&str> {
     query?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// On to the page, with the token as a cookie instead of in the address.
-pub(crate) fn enter(cookie: &str) -> Response {
-    let mut response = (StatusCode::SEE_OTHER, [(LOCATION, "./")]).into_response();
+/// The page, with the token as a cookie for what it asks. No redirect: where the link was on another
+/// page, a browser takes what it is led to for asked by that one, and sends no cookie. The page
+/// takes the token out of the address.
+pub(crate) fn entered(mut response: Response, cookie: &str) -> Response {
+    let headers = response.headers_mut();
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().insert(SET_COOKIE, cookie);
+        headers.insert(SET_COOKIE, cookie);
     }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

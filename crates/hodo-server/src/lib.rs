@@ -9,11 +9,15 @@ mod collect;
 mod connection;
 mod error;
 mod guard;
+mod guests;
+mod memory;
 mod page;
 mod share;
+mod stall;
 mod state;
 mod store;
 mod token;
+mod turn;
 mod watch;
 
 pub use collect::{

@@ -1,19 +1,22 @@
 //! Looks whether runs grow and whether new ones come, as long as someone wants to know.
 
-use crate::store::{Event, Loaded, Store};
+use crate::store::{Event, Listed, Loaded, Store};
 use hodo_trace::Follow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Weak;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Between two looks at the list: every row of it is made anew when it is told to be another.
+const LIST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What was seen last.
 #[derive(Default)]
 struct Seen {
-    runs: Option<Vec<PathBuf>>,
+    runs: Option<HashMap<PathBuf, Listed>>,
+    list_at: Option<Instant>,
     followed: HashMap<String, Follow>,
 }
 
@@ -33,8 +36,20 @@ pub fn watch(store: &Weak<Store>) {
 }
 
 impl Seen {
+    /// Whether runs came or went, grew or ended: those too that nobody has opened.
     fn look_for_runs(&mut self, store: &Store) {
-        let now = store.folders();
+        if self.list_at.is_some_and(|at| at.elapsed() < LIST_PAUSE) {
+            return;
+        }
+        self.list_at = Some(Instant::now());
+        let before = |folder: &PathBuf| self.runs.as_ref().and_then(|runs| runs.get(folder));
+        let folders = store.folders().into_iter();
+        let now: HashMap<PathBuf, Listed> = folders
+            .map(|folder| {
+                let listed = Listed::of(&folder, before(&folder));
+                (folder, listed)
+            })
+            .collect();
         if self.runs.as_ref().is_some_and(|before| *before != now) {
             store.tell(Event::Runs);
         }
@@ -73,8 +88,5 @@ fn grew(store: &Store, id: &str, before: u64) {
     {
         let (generation, end_ns) = (now.generation, now.timeline.end_ns);
         store.tell(Event::Grew { run: id.to_owned(), generation, end_ns });
-        if !now.is_live() {
-            store.tell(Event::Runs);
-        }
     }
 }

@@ -48,6 +48,8 @@ pub struct Server {
     pub ca: Option<PathBuf>,
     /// How long one request may take.
     pub patience: Duration,
+    /// Whether the token may go to another machine where everyone on the way can read it.
+    pub plain_http: bool,
 }
 
 /// Why a request did not do what it was for.
@@ -95,6 +97,9 @@ impl Client {
             return Err(ShipError::Id(id.to_owned()));
         }
         let (url, host) = address(&server.url)?;
+        if url.starts_with("http:") && !is_loopback(&host) && !server.plain_http {
+            return Err(ShipError::Plain(url));
+        }
         let mut config = Agent::config_builder()
             .timeout_global(Some(server.patience))
             .timeout_connect(Some(CONNECT.min(server.patience)))
@@ -323,6 +328,23 @@ mod tests {
         assert!(matches!(address("https://u:secret@a"), Err(ShipError::Secret)));
         assert!(is_loopback("localhost") && is_loopback("::1") && is_loopback("127.1.2.3"));
         assert!(!is_loopback("10.0.0.1") && !is_loopback("localhost.example"));
+    }
+
+    #[test]
+    fn a_token_goes_to_other_machines_by_tls() {
+        let client = |url: &str, plain_http| {
+            let token = Token::new("secret").unwrap();
+            let patience = Duration::from_secs(1);
+            Client::new(&Server { url: url.into(), token, ca: None, patience, plain_http }, "run")
+        };
+        for here in ["http://127.0.0.1:7430", "http://[::1]:1", "http://localhost/hodo"] {
+            assert!(client(here, false).is_ok(), "{here}");
+        }
+        for there in ["http://10.0.0.7:7430", "HTTP://runs.example", "http://localhost.evil"] {
+            let refused = client(there, false).err().map(|error| error.to_string());
+            assert!(refused.is_some_and(|why| why.contains("--plain-http")), "{there}");
+            assert!(client(there, true).is_ok(), "{there}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ShipError {
     /// The address makes no sense.
-    #[error("{0}: not an address like https://collector.example:7070")]
+    #[error("{0}: not an address like https://collector.example:7430")]
     Address(String),
     /// The address has a name and a password in it.
     #[error(
@@ -16,6 +16,12 @@ pub enum ShipError {
          or a file (--token-file)"
     )]
     Secret,
+    /// The token would be sent in the open.
+    #[error(
+        "{0}: whoever is on the way there could read the token; use https://, or where the network \
+         is your own --plain-http (HODO_PLAIN_HTTP=1)"
+    )]
+    Plain(String),
     /// The token cannot be sent.
     #[error("the token is empty or has characters that no token has; check HODO_TOKEN or its file")]
     Token,
@@ -48,7 +54,10 @@ pub enum ShipError {
         why: String,
     },
     /// A file of the run cannot be read.
-    #[error("{0}; the rest was sent, and `hodo push` goes on from there")]
+    #[error(
+        "{0}; the rest was sent, and the collector was not told that this is all: mend that, and \
+         `hodo push` goes on from there"
+    )]
     Unreadable(String),
     /// The token is not one.
     #[error("{url} does not know this token ({why})")]

@@ -3,6 +3,7 @@
 use hodo_format::spool::{FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, frame_kind};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Goes from frame to frame of a file and remembers where it came to.
 #[derive(Debug, Default)]
@@ -37,6 +38,16 @@ impl Walk {
         }
         Ok(if self.lost { length } else { self.at.min(length) })
     }
+}
+
+/// Whether the file in `path` has the frame that a recorder writes last.
+pub(crate) fn has_end(path: &Path) -> bool {
+    let walk = || {
+        let (file, mut walk) = (File::open(path)?, Walk::default());
+        walk.whole_until(&file, file.metadata()?.len())?;
+        std::io::Result::Ok(walk.ended)
+    };
+    walk().unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -12,45 +12,69 @@ const STARTING: Duration = Duration::from_secs(2);
 /// A process that started so much later than the recorder was made has only got its number.
 const REUSED_NS: u64 = 10_000_000_000;
 
+/// Whether a process may write more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It records.
+    Live,
+    /// It does not any more.
+    Ended,
+    /// It is another host's, and nothing that is seen from here says that it has ended.
+    Unknown,
+}
+
 /// Remembers since when a recorder seems to be gone.
 #[derive(Debug)]
 pub(crate) struct Lives {
     host: String,
+    /// Whether what may run elsewhere is known to have ended.
+    others_ended: bool,
     gone: HashMap<Part, Instant>,
 }
 
 impl Lives {
     /// Of processes as `host` sees them.
-    pub(crate) fn new(host: String) -> Lives {
-        Lives { host, gone: HashMap::new() }
+    pub(crate) fn new(host: String, others_ended: bool) -> Lives {
+        Lives { host, others_ended, gone: HashMap::new() }
     }
 
     /// Whether the process in `folder` may write more; `has_ended` when its catalog says it does not.
-    pub(crate) fn is_live(
+    pub(crate) fn life(
         &mut self,
         part: &Part,
         folder: &Path,
         info: Option<&ProcessInfo>,
         has_ended: bool,
-    ) -> bool {
+    ) -> Life {
         let unknown = ProcessInfo::default();
         let recorder = hodo_trace::recorder(folder, info.unwrap_or(&unknown));
         if recorder == Recorder::Running {
             self.gone.remove(part);
-            return true;
+            return Life::Live;
         }
-        let is_there = info.is_none_or(|info| {
-            // The number of a process means something on its own host.
-            info.host == self.host && is_running(info.pid, info.start_ns)
-        });
-        if has_ended || !is_there {
-            return false;
+        if has_ended {
+            return Life::Ended;
         }
-        // In memory, or in a folder that somebody deleted.
-        if recorder == Recorder::NoArena && info.is_some() {
-            return true;
+        if let Some(info) = info {
+            if info.host != self.host {
+                return self.life_elsewhere(info, recorder);
+            }
+            if !is_running(info.pid, info.start_ns) {
+                return Life::Ended;
+            }
+            // In memory, or in a folder that somebody deleted.
+            if recorder == Recorder::NoArena {
+                return Life::Live;
+            }
         }
-        self.gone.entry(part.clone()).or_insert_with(Instant::now).elapsed() < STARTING
+        let gone = self.gone.entry(part.clone()).or_insert_with(Instant::now);
+        if gone.elapsed() < STARTING { Life::Live } else { Life::Ended }
+    }
+
+    /// The number of a process means something on its own host; elsewhere only its arena tells.
+    fn life_elsewhere(&self, info: &ProcessInfo, recorder: Recorder) -> Life {
+        let is_told = recorder == Recorder::Gone || self.others_ended || info.host.is_empty();
+        if is_told { Life::Ended } else { Life::Unknown }
     }
 }
 
@@ -107,17 +131,32 @@ mod tests {
     fn without_an_arena_the_catalog_and_the_process_tell() {
         let folder = tempfile::tempdir().unwrap();
         let part = Part::parse("p1-0").unwrap();
-        let mut lives = Lives::new("here".into());
-        let mut live =
-            |info: &ProcessInfo, ended| lives.is_live(&part, folder.path(), Some(info), ended);
+        let mut lives = Lives::new("here".into(), false);
+        let mut live = |info: &ProcessInfo, ended| {
+            lives.life(&part, folder.path(), Some(info), ended) == Life::Live
+        };
         assert!(live(&info(std::process::id(), now_ns(), None), false), "records in memory");
         assert!(!live(&info(std::process::id(), now_ns(), Some("arena")), true), "shut down");
         assert!(!live(&info(0, now_ns(), Some("arena")), false), "killed");
-        let elsewhere =
-            ProcessInfo { host: "there".into(), ..info(std::process::id(), now_ns(), None) };
-        assert!(!live(&elsewhere, false), "another host's number");
         std::fs::write(folder.path().join("arena"), [0; 64]).unwrap();
         assert!(live(&info(std::process::id(), now_ns(), Some("arena")), false), "just starting");
         assert!(!live(&info(0, now_ns(), Some("arena")), false), "killed, its arena left behind");
+    }
+
+    #[test]
+    fn a_process_of_another_host_has_ended_when_something_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = Part::parse("p1-0").unwrap();
+        let own = info(std::process::id(), now_ns(), Some("arena"));
+        let info = ProcessInfo { host: "there".into(), ..own };
+        let life = |others_ended, has_ended| {
+            let mut lives = Lives::new("here".into(), others_ended);
+            lives.life(&part, folder.path(), Some(&info), has_ended)
+        };
+        assert_eq!(life(false, false), Life::Unknown, "its number is another's here");
+        assert_eq!(life(false, true), Life::Ended, "its catalog says so");
+        assert_eq!(life(true, false), Life::Ended, "who ships it says so");
+        std::fs::write(folder.path().join("arena"), [0; 64]).unwrap();
+        assert_eq!(life(false, false), Life::Ended, "nobody holds what it left behind");
     }
 }

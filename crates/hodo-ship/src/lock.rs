@@ -1,10 +1,11 @@
 //! One shipper for a host and run: the lock that the kernel takes back at any death.
 
+use hodo_record::binding::{locks_nothing, stand_in};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The lock, held.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) enum Taken {
 pub(crate) fn take(run: &Path, name: &str) -> Result<Taken, Error> {
     match take_at(&run.join(name)) {
         // Some network disks lock nothing, and some folders are only to be read.
-        Err(error) if is_refused(&error) => take_at(&local(&run.join(name))),
+        Err(error) if is_refused(&error) => take_at(&stand_in("ship", &run.join(name))),
         result => result,
     }
 }
@@ -78,18 +79,8 @@ impl Drop for Lock {
 }
 
 fn is_refused(error: &Error) -> bool {
-    let os = matches!(error.raw_os_error(), Some(libc::ENOTSUP | libc::ENOSYS | libc::ENOLCK));
-    os || matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
-}
-
-/// A lock of this host that stands for the one at `path`.
-fn local(path: &Path) -> PathBuf {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    path.hash(&mut hasher);
-    // SAFETY: getuid has no failure.
-    let user = unsafe { libc::getuid() };
-    std::env::temp_dir().join(format!("hodo-ship-{user}-{:016x}.lock", hasher.finish()))
+    locks_nothing(error)
+        || matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The folders and files of a run that are to be shipped.
 
 use hodo_format::machine::FOLDER_PREFIX;
-use hodo_format::ship::{ARENA_FILE, Kind, Part};
+use hodo_format::ship::{ARENA_FILE, Kind, PROCESS_FILE, Part};
 use hodo_record::binding::clean;
+use std::fs::{DirEntry, File};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Whose files are shipped.
@@ -14,40 +16,90 @@ pub(crate) enum Whose {
     All,
 }
 
-/// The parts of the run in `folder`, in the order in which they are shipped. Those of a packed run
-/// come last, and of these the one that says that it is packed.
-pub(crate) fn parts(folder: &Path, whose: &Whose) -> Vec<Part> {
-    let names = names(folder);
-    let mut parts: Vec<Part> = names
-        .iter()
-        .filter_map(|name| Part::parse(name))
-        .filter(|part| is_wanted(folder, part, whose))
-        .collect();
-    parts.sort();
-    if *whose == Whose::All {
-        let tables = ["tables", "pack"].map(|place| {
-            let inside = names_in(folder, place);
-            inside.into_iter().filter_map(move |table| Part::parse(&format!("{place}.{table}")))
-        });
-        parts.extend(tables.into_iter().flatten());
-        parts.extend(Part::parse("pack").filter(|part| folder.join(part.folder()).is_dir()));
-    }
-    parts
+/// What a run has to be shipped.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// In the order in which they are shipped. Those of a packed run come last, and of these the one
+    /// that says that it is packed.
+    pub(crate) parts: Vec<Part>,
+    /// What may have more of them and cannot be looked into.
+    pub(crate) unreadable: Vec<(PathBuf, Error)>,
 }
 
-fn is_wanted(folder: &Path, part: &Part, whose: &Whose) -> bool {
+/// The parts of the run in `folder`.
+pub(crate) fn parts(folder: &Path, whose: &Whose) -> Parts {
+    let mut found = Parts::default();
+    let names = found.or_unreadable(folder, names(folder));
+    for part in names.iter().filter_map(|name| Part::parse(name)) {
+        let wanted = is_wanted(folder, &part, whose);
+        if found.or_unreadable(&folder.join(part.folder()), wanted) {
+            found.parts.push(part);
+        }
+    }
+    found.parts.sort();
+    if *whose == Whose::All {
+        found.add_tables(folder);
+    }
+    found
+}
+
+impl Parts {
+    /// What `read` came to; nothing, and told, where it failed.
+    fn or_unreadable<T: Default>(&mut self, path: &Path, read: Result<T, Error>) -> T {
+        read.unwrap_or_else(|error| {
+            self.unreadable.push((path.to_owned(), error));
+            T::default()
+        })
+    }
+
+    fn add_tables(&mut self, folder: &Path) {
+        for place in ["tables", "pack"] {
+            let tables = self.or_unreadable(&folder.join(place), names_in(folder, place));
+            let tables = tables.iter().filter_map(|table| Part::parse(&format!("{place}.{table}")));
+            self.parts.extend(tables);
+        }
+        if let Some(pack) = Part::parse("pack") {
+            let path = folder.join(pack.folder());
+            if self.or_unreadable(&path, is_folder(&path)) {
+                self.parts.push(pack);
+            }
+        }
+    }
+}
+
+fn is_wanted(folder: &Path, part: &Part, whose: &Whose) -> Result<bool, Error> {
     let path = folder.join(part.folder());
-    if part.is_packed() || *part == Part::RUN || !path.is_dir() {
-        return false;
+    if part.is_packed() || *part == Part::RUN || !is_folder(&path)? {
+        return Ok(false);
     }
     match whose {
-        Whose::All => true,
+        Whose::All => Ok(true),
         Whose::Host(host) if part.is_machine() => {
             let name = part.to_string();
             let rest = name.strip_prefix(FOLDER_PREFIX).and_then(|rest| rest.rsplit_once('-'));
-            rest.is_some_and(|(named, _)| named == clean(host))
+            Ok(rest.is_some_and(|(named, _)| named == clean(host)))
         }
-        Whose::Host(host) => hodo_trace::process_info(&path).is_some_and(|info| info.host == *host),
+        Whose::Host(host) => {
+            unless_gone(File::open(path.join(PROCESS_FILE)))?;
+            Ok(hodo_trace::process_info(&path).is_some_and(|info| info.host == *host))
+        }
+    }
+}
+
+/// Whether there is a folder; anything else of that name is an error.
+fn is_folder(path: &Path) -> Result<bool, Error> {
+    match unless_gone(path.metadata())? {
+        None => Ok(false),
+        Some(about) if about.is_dir() => Ok(true),
+        Some(_) => Err(Error::from(ErrorKind::NotADirectory)),
+    }
+}
+
+/// None of what is not there, which is no error: a recorder removes files at its size cap.
+pub(crate) fn unless_gone<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
     }
 }
 
@@ -63,15 +115,15 @@ pub(crate) struct Files {
 }
 
 /// The files of `part` in its folder.
-pub(crate) fn files(folder: &Path, part: &Part) -> Files {
+pub(crate) fn files(folder: &Path, part: &Part) -> Result<Files, Error> {
     let mut files = Files::default();
-    let mut names = names(folder);
+    let mut names = names(folder)?;
     // A recorder writes its catalog before the records: looked at after them, it is complete for them.
     names.sort_by_key(|name| (name.starts_with("catalog"), name.clone()));
     for name in names.into_iter().filter(|name| name != ARENA_FILE) {
         match part.kind_of(&name) {
             Some(Kind::Appended) => {
-                if let Ok(about) = folder.join(&name).metadata() {
+                if let Some(about) = unless_gone(folder.join(&name).metadata())? {
                     files.appended.push((name, about.len()));
                 }
             }
@@ -83,19 +135,22 @@ pub(crate) fn files(folder: &Path, part: &Part) -> Files {
     let ends_with_catalog =
         files.appended.last().is_some_and(|(name, _)| name.starts_with("catalog"));
     files.appended.rotate_right(ends_with_catalog.into());
-    files
+    Ok(files)
 }
 
-fn names_in(folder: &Path, inside: &str) -> Vec<String> {
-    let mut names: Vec<String> = names(&folder.join(inside));
+fn names_in(folder: &Path, inside: &str) -> Result<Vec<String>, Error> {
+    let mut names = names(&folder.join(inside))?;
     names.retain(|name| folder.join(inside).join(name).is_dir());
     names.sort();
-    names
+    Ok(names)
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+/// The names in a folder; none where there is no such folder.
+fn names(folder: &Path) -> Result<Vec<String>, Error> {
+    let Some(entries) = unless_gone(std::fs::read_dir(folder))? else { return Ok(Vec::new()) };
+    // What is shipped has a plain name; any other is a stranger's.
+    let plain = |entry: DirEntry| entry.file_name().into_string().ok();
+    entries.filter_map(|entry| entry.map(plain).transpose()).collect()
 }
 
 /// Where the file `name` of a part lies.
@@ -140,7 +195,7 @@ mod tests {
     fn a_host_ships_what_is_its_own() {
         let run = run();
         let names =
-            |whose| parts(run.path(), &whose).iter().map(Part::to_string).collect::<Vec<_>>();
+            |whose| parts(run.path(), &whose).parts.iter().map(Part::to_string).collect::<Vec<_>>();
         assert_eq!(names(Whose::Host("here".into())), ["p2-b", "machine-here-1a"]);
         assert_eq!(names(Whose::Host("nobody".into())), [""; 0]);
         let all = names(Whose::All);
@@ -153,7 +208,7 @@ mod tests {
     fn the_catalog_goes_first_and_strangers_stay() {
         let run = run();
         let part = Part::parse("p2-b").unwrap();
-        let files = files(&run.path().join("p2-b"), &part);
+        let files = files(&run.path().join("p2-b"), &part).unwrap();
         let appended: Vec<_> = files.appended.iter().map(|(n, l)| (n.as_str(), *l)).collect();
         let wanted = [
             ("catalog.hodo", 1),
@@ -164,5 +219,27 @@ mod tests {
         assert_eq!(appended, wanted);
         assert_eq!(files.descriptions, ["process.json"]);
         assert_eq!(files.newest, ["gpu.live"]);
+    }
+
+    #[test]
+    fn what_cannot_be_looked_into_is_not_taken_for_nothing() {
+        let run = run();
+        let unreadable = |whose: &Whose| {
+            let found = parts(run.path(), whose).unreadable;
+            found.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>()
+        };
+        let (here, all) = (Whose::Host("here".into()), Whose::All);
+        assert!(unreadable(&here).is_empty() && unreadable(&all).is_empty());
+        // Whoever tests may read everything: a link to itself can be followed by nobody.
+        let own = run.path().join("p2-b");
+        std::fs::rename(&own, run.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink("p2-b", &own).unwrap();
+        assert_eq!(unreadable(&here), std::slice::from_ref(&own));
+        std::fs::remove_dir_all(run.path().join("tables")).unwrap();
+        std::fs::write(run.path().join("tables"), "").unwrap();
+        assert_eq!(unreadable(&all), [own.clone(), run.path().join("tables")]);
+        assert!(files(&own, &Part::parse("p2-b").unwrap()).is_err());
+        let gone = parts(&run.path().join("gone"), &all);
+        assert!(gone.parts.is_empty() && gone.unreadable.is_empty());
     }
 }

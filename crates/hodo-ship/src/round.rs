@@ -2,11 +2,12 @@
 
 use crate::client::{AllHeld, Client, Refusal};
 use crate::file::{Growing, Reach};
-use crate::lives::Lives;
+use crate::frames::has_end;
+use crate::lives::{Life, Lives};
 use crate::parts::{self, Files, Whose};
 use crate::send::Beat;
 use crate::{ShipError, Status};
-use hodo_format::ship::{ARENA_FILE, CHUNK_BYTES, Part, RUN_FILE};
+use hodo_format::ship::{ARENA_FILE, CATALOG_FILE, CHUNK_BYTES, Part, RUN_FILE};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -36,6 +37,8 @@ pub(crate) struct Round {
     /// Processes that have ended and are shipped.
     complete: HashSet<Part>,
     lives: Lives,
+    /// Another host, on which a process of the run may still record.
+    may_run_on: Option<String>,
     /// Which parts live, as of this round.
     pub(crate) living: Vec<(Part, bool)>,
     pub(crate) beat: Option<Beat>,
@@ -56,13 +59,13 @@ impl Round {
         client: Client,
         whose: Whose,
         host: String,
-        follows: bool,
+        (follows, others_ended): (bool, bool),
     ) -> Round {
         Round {
             run: run.to_owned(),
             client,
             whose,
-            lives: Lives::new(host.clone()),
+            lives: Lives::new(host.clone(), others_ended),
             host,
             follows,
             held: None,
@@ -71,6 +74,7 @@ impl Round {
             refused_whole: BTreeMap::new(),
             newest_at: HashMap::new(),
             complete: HashSet::new(),
+            may_run_on: None,
             living: Vec::new(),
             beat: None,
             chunk: Vec::new(),
@@ -89,8 +93,8 @@ impl Round {
 
     /// Looks at how much there is, for those who are told how much waits.
     pub(crate) fn survey(&mut self) {
-        for part in parts::parts(&self.run, &self.whose) {
-            for (name, length) in parts::files(&self.run.join(part.folder()), &part).appended {
+        for part in self.parts() {
+            for (name, length) in self.files_of(&part).appended {
                 self.known(&part, &name).waits(length);
             }
         }
@@ -99,17 +103,17 @@ impl Round {
     /// Ships what there is.
     pub(crate) fn go(&mut self, tell: &mut dyn FnMut(&Round)) -> Result<Rest, Refusal> {
         self.ask()?;
-        self.unreadable = None;
-        let parts = parts::parts(&self.run, &self.whose);
+        (self.unreadable, self.may_run_on) = (None, None);
+        let parts = self.parts();
         let lives = self.lives_of(&parts);
-        let live = lives.iter().any(|(_, live)| *live);
+        let live = lives.iter().any(|(_, life)| *life == Life::Live);
         self.living = recorded(&lives);
         self.beat(false)?;
         self.replace(&Part::RUN, RUN_FILE)?;
         let mut more = false;
-        for (part, live) in &lives {
+        for (part, life) in &lives {
             if !self.complete.contains(part) {
-                more |= self.part(part, *live, tell)?;
+                more |= self.part(part, *life, tell)?;
             }
         }
         self.note_removed();
@@ -119,17 +123,38 @@ impl Round {
 
     /// Tells the collector that this is all, if it is.
     pub(crate) fn finish(&mut self) -> Result<(), Refusal> {
-        let parts = parts::parts(&self.run, &self.whose);
-        let dead: Vec<_> = parts.into_iter().map(|part| (part, false)).collect();
+        let parts = self.parts();
+        if let Some(why) = self.unreadable.clone() {
+            return Err(Refusal::Later { why, after: None });
+        }
+        let dead: Vec<_> = parts.into_iter().map(|part| (part, Life::Ended)).collect();
         self.living = recorded(&dead);
         self.beat(true)
     }
 
     /// Whether there is something that the last round did not know.
     pub(crate) fn has_news(&mut self) -> bool {
-        let parts = parts::parts(&self.run, &self.whose);
+        let parts = self.parts();
         let is_new = |part: &Part| part.is_process() && !self.complete.contains(part);
-        parts.iter().any(is_new) || self.lives_of(&parts).iter().any(|(_, live)| *live)
+        parts.iter().any(is_new)
+            || self.lives_of(&parts).iter().any(|(_, life)| *life == Life::Live)
+    }
+
+    /// The parts of the run; what may have more of them is told as unreadable.
+    fn parts(&mut self) -> Vec<Part> {
+        let found = parts::parts(&self.run, &self.whose);
+        for (path, error) in &found.unreadable {
+            self.cannot_read(path, error);
+        }
+        found.parts
+    }
+
+    fn files_of(&mut self, part: &Part) -> Files {
+        let folder = self.run.join(part.folder());
+        parts::files(&folder, part).unwrap_or_else(|error| {
+            self.cannot_read(&folder, &error);
+            Files::default()
+        })
     }
 
     /// Asks what the collector holds, where that is not known.
@@ -154,40 +179,58 @@ impl Round {
     }
 
     /// Which of the parts may still be written.
-    fn lives_of(&mut self, parts: &[Part]) -> Vec<(Part, bool)> {
-        parts.iter().map(|part| (part.clone(), self.is_live(part))).collect()
+    fn lives_of(&mut self, parts: &[Part]) -> Vec<(Part, Life)> {
+        let mut lives: Vec<_> = parts.iter().map(|part| (part.clone(), self.life(part))).collect();
+        if self.may_run_on.is_some() {
+            // Where a process may run, its machine may be sampled.
+            let ended =
+                lives.iter_mut().filter(|(part, life)| part.is_machine() && *life == Life::Ended);
+            ended.for_each(|(_, life)| *life = Life::Unknown);
+        }
+        lives
     }
 
-    fn is_live(&mut self, part: &Part) -> bool {
+    fn life(&mut self, part: &Part) -> Life {
         let folder = self.run.join(part.folder());
-        if part.is_machine() {
-            return hodo_trace::is_sampled(&folder);
+        if part.is_machine() && hodo_trace::is_sampled(&folder) {
+            return Life::Live;
         }
         if !part.is_process() || self.complete.contains(part) {
-            return false;
+            return Life::Ended;
         }
         let info = hodo_trace::process_info(&folder);
-        let catalog = self.files.get(&(part.clone(), "catalog.hodo".to_owned()));
+        let catalog = self.files.get(&(part.clone(), CATALOG_FILE.to_owned()));
         let has_ended = catalog.is_some_and(Growing::has_ended);
-        self.lives.is_live(part, &folder, info.as_ref(), has_ended)
+        match self.lives.life(part, &folder, info.as_ref(), has_ended) {
+            Life::Unknown if has_end(&folder.join(CATALOG_FILE)) => Life::Ended,
+            Life::Unknown => {
+                self.may_run_on = info.map(|info| info.host);
+                Life::Unknown
+            }
+            life => life,
+        }
     }
 
     /// Ships a part; true when there is more to be shipped at once.
     fn part(
         &mut self,
         part: &Part,
-        live: bool,
+        life: Life,
         tell: &mut dyn FnMut(&Round),
     ) -> Result<bool, Refusal> {
         let folder = self.run.join(part.folder());
-        let Files { appended, descriptions, newest } = parts::files(&folder, part);
-        let reach = match (live, self.follows) {
-            (false, _) => Reach::All,
-            (true, true) => Reach::Settled,
-            (true, false) => Reach::Frames,
+        let Files { appended, descriptions, newest } = self.files_of(part);
+        let has_ended = life == Life::Ended;
+        let reach = match (has_ended, self.follows) {
+            (true, _) => Reach::All,
+            (false, true) => Reach::Settled,
+            (false, false) => Reach::Frames,
         };
-        for name in descriptions {
-            self.replace(part, &name)?;
+        // What says that the run is packed is nothing without all of its tables.
+        if !part.is_packed() || self.has_sent_tables() {
+            for name in descriptions {
+                self.replace(part, &name)?;
+            }
         }
         for (name, length) in &appended {
             self.look(part, name, &folder.join(name), *length, reach);
@@ -196,18 +239,24 @@ impl Round {
         for (name, _) in &appended {
             more |= self.append(part, name, &folder.join(name), tell)?;
         }
-        if !live || self.is_time_for_newest(part) {
+        if has_ended || self.is_time_for_newest(part) {
             for name in newest {
                 self.replace(part, &name)?;
             }
         }
-        if !live && part.is_process() && !more {
+        if has_ended && part.is_process() && !more {
             more = self.arena(part, &folder, tell)?;
             if !more && self.unreadable.is_none() {
                 self.complete.insert(part.clone());
             }
         }
         Ok(more)
+    }
+
+    fn has_sent_tables(&self) -> bool {
+        let mut tables = self.files.iter().filter(|((part, _), _)| part.is_packed());
+        let is_there = |file: &Growing| file.refused.is_none() && file.ready() == 0;
+        self.unreadable.is_none() && tables.all(|(_, file)| is_there(file))
     }
 
     /// What a kill left of a process: its memory, which nobody changes any more.
@@ -219,10 +268,14 @@ impl Round {
     ) -> Result<bool, Refusal> {
         let info = hodo_trace::process_info(folder).unwrap_or_default();
         let path = hodo_trace::arena_path(folder, &info);
-        let Ok(about) = path.metadata() else { return Ok(false) };
-        if !about.is_file() {
-            return Ok(false);
-        }
+        let about = match path.metadata() {
+            Ok(about) if about.is_file() => about,
+            Ok(_) => return Ok(false),
+            Err(error) => {
+                self.cannot_read(&path, &error);
+                return Ok(false);
+            }
+        };
         let file = self.known(part, ARENA_FILE);
         file.look_at_all(about.len());
         self.append(part, ARENA_FILE, &path, tell)
@@ -283,6 +336,11 @@ impl Round {
         self.unreadable.as_deref()
     }
 
+    /// Another host, on which a process may still record as far as is known here.
+    pub(crate) fn may_run_on(&self) -> Option<&str> {
+        self.may_run_on.as_deref()
+    }
+
     /// The files that were refused, each with the reason.
     fn refusals(&self) -> impl Iterator<Item = (String, &str)> {
         let grown =
@@ -298,7 +356,9 @@ impl Round {
     }
 }
 
-/// Those that something writes or wrote while a program ran: tables are not among them.
-fn recorded(parts: &[(Part, bool)]) -> Vec<(Part, bool)> {
-    parts.iter().filter(|(part, _)| !part.is_packed()).cloned().collect()
+/// What is known of those that something writes or wrote while a program ran: tables are not among them.
+fn recorded(parts: &[(Part, Life)]) -> Vec<(Part, bool)> {
+    let is_told = |(part, life): &&(Part, Life)| !part.is_packed() && *life != Life::Unknown;
+    let told = parts.iter().filter(is_told);
+    told.map(|(part, life)| (part.clone(), *life == Life::Live)).collect()
 }

@@ -104,7 +104,13 @@ impl Round {
             return Ok(());
         }
         let path = parts::path(&self.run, part, name);
-        let Ok(about) = path.metadata() else { return Ok(()) };
+        let about = match path.metadata() {
+            Ok(about) => about,
+            Err(error) => {
+                self.cannot_read(&path, &error);
+                return Ok(());
+            }
+        };
         if about.len() > WHOLE_BYTES as u64 {
             let why = format!("longer than {} MiB", WHOLE_BYTES >> 20);
             self.refused_whole.insert(key, why);

@@ -36,6 +36,8 @@ pub struct Settings {
     pub mode: Mode,
     /// How long the collector may take nothing before it is given up.
     pub give_up_after: Duration,
+    /// Whether processes of other hosts are known to have ended where their files do not say so.
+    pub others_ended: bool,
 }
 
 /// Who looks on.
@@ -57,6 +59,8 @@ pub struct Shipped {
     pub by_another: Option<u32>,
     /// Bytes that the recorder removed before they were shipped.
     pub removed_bytes: u64,
+    /// Another host, on which a process of the run may still record: nothing here tells.
+    pub may_run_on: Option<String>,
 }
 
 /// Ships a run.
@@ -68,7 +72,8 @@ pub fn ship(settings: &Settings, watch: &Watch<'_>) -> Result<Shipped, ShipError
         Mode::Follow | Mode::Once => Whose::Host(host()),
     };
     let follows = settings.mode == Mode::Follow;
-    let round = Round::new(&settings.run, client, whose, host(), follows);
+    let how = (follows, settings.others_ended);
+    let round = Round::new(&settings.run, client, whose, host(), how);
     let Some(lock) = take(&settings.run).map_err(|why| ShipError::Folder {
         folder: settings.run.clone(),
         why: format!("cannot be locked: {why}"),
@@ -136,18 +141,23 @@ impl Shipper<'_> {
             match self.round() {
                 Ok(Rest { more: true, .. }) => {}
                 Ok(Rest { live, .. }) if self.settings.mode != Mode::Follow => {
-                    if live {
-                        return Ok(true);
-                    }
                     if let Some(why) = self.round.unreadable() {
                         return Err(ShipError::Unreadable(why.to_owned()));
+                    }
+                    if live || self.round.may_run_on().is_some() {
+                        return Ok(true);
                     }
                     if self.finish()? {
                         return Ok(false);
                     }
                 }
-                Ok(Rest { live: false, .. }) if !expecting && self.round.unreadable().is_none() => {
-                    if self.finish()? {
+                Ok(Rest { live: false, .. }) if !expecting => {
+                    if let Some(why) = self.round.unreadable().map(str::to_owned) {
+                        self.wait_to_read(why)?;
+                        continue;
+                    }
+                    // What began since is shipped before the collector hears that this is all.
+                    if !self.round.has_news() && self.finish()? {
                         return Ok(false);
                     }
                 }
@@ -172,7 +182,8 @@ impl Shipper<'_> {
         let sent = self.round.sent;
         let rest = self.round.go(&mut tell);
         // An answer alone is none: a full collector says what it has, and takes nothing.
-        if rest.is_ok() || self.round.sent > sent {
+        let is_well = rest.is_ok() && self.round.unreadable().is_none();
+        if is_well || self.round.sent > sent {
             self.pace.reset();
         }
         rest
@@ -211,6 +222,12 @@ impl Shipper<'_> {
         Ok(())
     }
 
+    /// Waits for a file of a run that has ended and cannot be read, as long as for a collector.
+    fn wait_to_read(&mut self, why: String) -> Result<(), ShipError> {
+        let later = Refusal::Later { why: why.clone(), after: None };
+        self.wait(later).map_err(|_| ShipError::Unreadable(why))
+    }
+
     fn close(mut self, ended: Result<bool, ShipError>) -> Result<Shipped, ShipError> {
         let ended = match (ended, self.round.refused()) {
             (Ok(_), Some(refused)) => Err(refused),
@@ -227,6 +244,9 @@ impl Shipper<'_> {
         }
         self.file.tell_now(&mut self.status);
         let (sent_bytes, removed_bytes) = (self.round.sent, self.status.removed_bytes);
-        ended.map(|is_live| Shipped { sent_bytes, is_live, by_another: None, removed_bytes })
+        let may_run_on = self.round.may_run_on().map(str::to_owned);
+        let shipped =
+            |is_live| Shipped { sent_bytes, is_live, by_another: None, removed_bytes, may_run_on };
+        ended.map(shipped)
     }
 }

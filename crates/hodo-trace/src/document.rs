@@ -5,6 +5,7 @@ use crate::{
     flat, verdict,
 };
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 /// Scopes listed that failed, and that were open; all of them are counted.
 const MAX_ENDINGS: usize = 1000;
@@ -25,7 +26,7 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "spans_shown": tree.spans,
         "spans_untimed": tree.untimed,
         "processes": run.processes.iter().map(process).collect::<Vec<_>>(),
-        "nodes": nodes.iter().map(|&at| node(tree, at)).collect::<Vec<_>>(),
+        "nodes": nodes_of(tree, nodes),
         "marks_outside_scopes": tree.marks_outside_scopes,
         "gpu": tree.gpu,
         "verdict": all_shown(run, tree).then(|| verdict(run, tree)).flatten(),
@@ -85,14 +86,19 @@ pub fn by_total(tree: &Tree) -> Vec<u32> {
     order
 }
 
-/// A path of the tree; `parent` is replaced by `path`.
-fn node(tree: &Tree, at: u32) -> Value {
-    let mut node = json!(tree.nodes.get(at as usize));
-    if let Some(fields) = node.as_object_mut() {
-        fields.remove("parent");
-        fields.insert("path".to_owned(), json!(tree.path(at)));
-    }
-    node
+/// Paths of the tree; `parent` is the place of that among them.
+fn nodes_of(tree: &Tree, nodes: &[u32]) -> Vec<Value> {
+    let places: HashMap<u32, usize> = nodes.iter().enumerate().map(|(at, &n)| (n, at)).collect();
+    let one = |&at: &u32| {
+        let parent = tree.nodes.get(at as usize).and_then(|node| places.get(&node.parent?));
+        let mut node = json!(tree.nodes.get(at as usize));
+        if let Some(fields) = node.as_object_mut() {
+            fields.insert("parent".to_owned(), json!(parent));
+            fields.insert("path".to_owned(), json!(tree.path(at)));
+        }
+        node
+    };
+    nodes.iter().map(one).collect()
 }
 
 fn endings(all: &[Ending]) -> Value {

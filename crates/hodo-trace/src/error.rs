@@ -74,6 +74,14 @@ pub enum TraceError {
         /// What was given.
         text: String,
     },
+    /// A filter with something in it that filters do not have.
+    #[error("`{text}` cannot be understood: {why}")]
+    Filter {
+        /// The part of it.
+        text: String,
+        /// Why, and what to write instead.
+        why: &'static str,
+    },
     /// A filter with two names, of which a scope has one.
     #[error("`{text}` has two names; write one, with * for what may stand between: data*load")]
     TwoNames {

@@ -7,7 +7,8 @@ use std::str::FromStr;
 pub struct Filter {
     /// Scopes with this name, and everything under them.
     pub name: Option<NamePattern>,
-    /// Scopes with attributes like these (each holds), and everything under them.
+    /// Scopes with attributes like these (each holds, those on one attribute of one scope), and
+    /// everything under them.
     pub conditions: Vec<Condition>,
     /// Processes of this rank.
     pub rank: Option<u32>,
@@ -118,7 +119,7 @@ const OPERATORS: [(&str, Comparison); 6] = [
 /// A filter written in one line: terms with spaces between, each of which has to hold. `rank=0`,
 /// `pid=12` and `thread=loader` choose processes and threads, `key=value` and the other conditions
 /// are on attributes, a word alone is a [`NamePattern`]. A value with spaces stands in quotes:
-/// `variant="beam search"`.
+/// `variant="beam search"`; so does a name that would be read as something else.
 impl FromStr for Filter {
     type Err = TraceError;
 
@@ -126,34 +127,67 @@ impl FromStr for Filter {
         let mut filter = Filter::default();
         for term in terms(text) {
             let number = |text: &str| text.parse().ok();
-            match term.split_once('=') {
+            let is_name = term.starts_with('"') || !term.contains(['=', '!', '<', '>']);
+            match term.split_once('=').filter(|_| !is_name) {
                 Some(("rank", rank)) if number(rank).is_some() => filter.rank = number(rank),
                 Some(("pid", pid)) if number(pid).is_some() => filter.pid = number(pid),
-                Some(("thread", thread)) => filter.thread = Some(thread.to_owned()),
-                _ if term.contains(['=', '!', '<', '>']) => filter.conditions.push(term.parse()?),
-                _ if filter.name.is_some() => {
+                Some(("thread", thread)) => filter.thread = Some(unquoted(thread)?),
+                _ if !is_name => filter.conditions.push(term.parse()?),
+                _ if filter.name.is_some() && name(term).is_ok() => {
                     return Err(TraceError::TwoNames { text: text.to_owned() });
                 }
-                _ => filter.name = Some(NamePattern::new(&term)),
+                _ => filter.name = Some(NamePattern::new(&name(term)?)),
             }
         }
         Ok(filter)
     }
 }
 
-/// The terms of a filter, without their quotes.
-fn terms(text: &str) -> Vec<String> {
-    let (mut terms, mut term, mut is_quoted) = (Vec::new(), String::new(), false);
-    for letter in text.chars() {
-        match letter {
-            '"' => is_quoted = !is_quoted,
-            space if space.is_whitespace() && !is_quoted => terms.push(std::mem::take(&mut term)),
-            other => term.push(other),
-        }
+/// The terms of a filter, with their quotes.
+fn terms(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let is_between = move |letter: char| {
+        is_quoted ^= letter == '"';
+        letter.is_whitespace() && !is_quoted
+    };
+    text.split(is_between).filter(|term| !term.is_empty())
+}
+
+fn fault<T>(text: &str, why: &'static str) -> Result<T, TraceError> {
+    Err(TraceError::Filter { text: text.to_owned(), why })
+}
+
+/// A text without its quotes.
+fn unquoted(text: &str) -> Result<String, TraceError> {
+    match text.matches('"').count() % 2 {
+        0 => Ok(text.replace('"', "")),
+        _ => fault(text, "its quote is not closed; write variant=\"beam search\""),
     }
-    terms.push(term);
-    terms.retain(|term| !term.is_empty());
-    terms
+}
+
+/// Whether a term is what other languages have between conditions.
+fn is_word_between(term: &str) -> bool {
+    let words = ["or", "and", "not", "||", "&&", "|", "&"];
+    words.iter().any(|word| term.eq_ignore_ascii_case(word))
+}
+
+/// The name in a term. What looks like a part of another language is one in quotes only.
+fn name(term: &str) -> Result<String, TraceError> {
+    let is_quoted = term.contains('"');
+    if is_word_between(term) {
+        return fault(
+            term,
+            "all terms of a filter have to hold, and there is no other way to join them; a scope of \
+             that name is written in quotes",
+        );
+    }
+    if !is_quoted && term.matches('(').count() != term.matches(')').count() {
+        return fault(
+            term,
+            "a filter has no brackets; a scope with one in its name is written in quotes",
+        );
+    }
+    unquoted(term)
 }
 
 impl FromStr for Condition {
@@ -165,12 +199,36 @@ impl FromStr for Condition {
         let (key, rest) = text.split_at(at);
         let (sign, comparison) =
             OPERATORS.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(refused)?;
-        let value = rest[sign.len()..].trim().to_owned();
+        let written = rest[sign.len()..].trim();
+        let value = unquoted(written)?;
+        if written == value {
+            check_bare(text, sign, &value)?;
+        }
         if comparison.is_of_numbers() && value.parse().map(f64::is_nan) != Ok(false) {
             return Err(TraceError::NotANumber { text: text.to_owned(), value });
         }
         Ok(Condition { key: key.trim().to_owned(), comparison, value })
     }
+}
+
+/// Refuses a value that means something in other languages; in quotes it is a text.
+fn check_bare(text: &str, sign: &str, value: &str) -> Result<(), TraceError> {
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    let is_range = value
+        .split_once("..")
+        .is_some_and(|(from, to)| is_number(from) && is_number(to.trim_start_matches('=')));
+    if is_range {
+        return fault(text, "write a range as two conditions: index>=100 index<=200");
+    }
+    // `~/` begins a path.
+    if sign.ends_with('=') && value.starts_with(['~', '=']) && !value.starts_with("~/") {
+        return fault(
+            text,
+            "there is no such comparison; write =, !=, >, >=, < or <=, and a value that begins so in \
+             quotes",
+        );
+    }
+    Ok(())
 }
 
 impl Condition {
@@ -247,6 +305,44 @@ mod tests {
         let text = || Value::Text { text: "abc".into(), cut: false };
         assert!(fits("x=abc", text()) && fits("x!=b", text()));
         assert!(!fits("x<5", text()) && !fits("x>5", text()), "text has no order");
+    }
+
+    #[test]
+    fn what_filters_do_not_have_is_refused_with_words() {
+        let refused = [
+            "variant=\"unclosed",
+            "load \"unclosed",
+            "(",
+            "index>100 or index<5",
+            "index>100 and load",
+            "load or",
+            "index=100..200",
+            "index=0..=9",
+            "variant=~x",
+            "index==3",
+            "(index>3)",
+        ];
+        for text in refused {
+            let refusal = text.parse::<Filter>().expect_err(text);
+            assert!(
+                matches!(refusal, TraceError::Filter { .. } | TraceError::NotANumber { .. }),
+                "{text}: {refusal}"
+            );
+        }
+        for text in ["variant=\"a", "index=100..200", "variant=~x"] {
+            assert!(text.parse::<Condition>().is_err(), "--where {text}");
+        }
+        let value = |text: &str| text.parse::<Filter>().map(|f| f.conditions[0].value.clone()).ok();
+        let taken = ["a=\"~x\"", "a=\"1..2\"", "a=~/data", "a=v1..v2", "a=(x"];
+        assert_eq!(
+            taken.map(|t| value(t).unwrap_or_default()),
+            ["~x", "1..2", "~/data", "v1..v2", "(x"]
+        );
+        for (text, name) in [("\"or\"", "or"), ("forward(x)", "forward(x)"), ("\"a=b c\"", "a=b c")]
+        {
+            let filter: Filter = text.parse().expect(text);
+            assert_eq!(filter.name, Some(NamePattern::new(name)));
+        }
     }
 
     #[test]

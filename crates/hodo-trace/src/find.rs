@@ -3,6 +3,7 @@ use crate::model::{Extent, most_telling};
 use crate::packed::{self, Side};
 use crate::read::{self, Brief, is_run};
 use crate::{ProcessState, Run, RunInfo, Shipped, TraceError};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A run in a list: what is known without reading its records. `hodo verify` reads them all.
@@ -16,6 +17,8 @@ pub struct RunSummary {
     pub bytes: u64,
     /// Process folders.
     pub processes: usize,
+    /// Ranks of its processes, of those that have one.
+    pub ranks: BTreeSet<u32>,
     /// Machines with readings of its own.
     pub machines: usize,
     /// Whether one of them is being sampled.
@@ -153,6 +156,7 @@ fn summary(folder: &Path) -> RunSummary {
         info,
         bytes: recorded_bytes + sampled + packed_bytes,
         processes: briefs.len(),
+        ranks: briefs.iter().filter_map(|b| b.rank).collect(),
         machines: machines.len() + kept,
         sampling: machines.iter().any(|machine| is_sampled(machine)),
         state,

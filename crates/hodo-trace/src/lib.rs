@@ -45,7 +45,7 @@ mod verdict;
 pub use account::{Account, Damage, Place};
 pub use clock::Clock;
 pub use diff::{
-    Change, DIFF_SCHEMA, Diff, DiffOptions, Explanation, Gate, Judgement, KernelDiff,
+    Change, DIFF_SCHEMA, Diff, DiffOptions, DifferenceOf, Explanation, Gate, Judgement, KernelDiff,
     KernelNumbers, Obstacle, Part, Regression, RunProfile, ScopeDiff, ScopeNumbers, diff,
 };
 pub use document::{all_shown, by_total, document};
@@ -70,7 +70,7 @@ pub use model::{
     Thread,
 };
 pub use names::Names;
-pub use read::{Recorder, arena_path, process_info, recorder};
+pub use read::{Recorder, arena_path, memory_bytes, process_info, recorder};
 pub use shipped::{Shipped, ShippedHost};
 pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, columns, sample_columns, tree_columns};

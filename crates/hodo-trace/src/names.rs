@@ -4,17 +4,21 @@ use std::borrow::Cow;
 #[derive(Debug, Default)]
 pub struct Names {
     texts: Vec<Option<Box<str>>>,
+    /// Bytes in them.
+    bytes: usize,
     /// Told with a lost name where several processes lost some.
     pid: Option<u32>,
 }
 
 /// Ids past this are damage: a process that interned that many names could not have kept them.
 const MAX_ID: u32 = 1 << 24;
+/// So are bytes past these: frames unpack to thousands of times their size.
+const MAX_BYTES: usize = 256 << 20;
 
 impl Names {
     /// Keeps `text` as string `id`; a later text replaces an earlier one.
     pub(crate) fn insert(&mut self, id: u32, text: &str) {
-        if id >= MAX_ID {
+        if id >= MAX_ID || self.bytes + text.len() > MAX_BYTES {
             return;
         }
         let at = id as usize;
@@ -22,6 +26,8 @@ impl Names {
             self.texts.resize(at + 1, None);
         }
         if self.texts[at].as_deref() != Some(text) {
+            let before = self.texts[at].as_ref().map_or(0, |text| text.len());
+            self.bytes = self.bytes + text.len() - before;
             self.texts[at] = Some(text.into());
         }
     }

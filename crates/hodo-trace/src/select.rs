@@ -40,8 +40,13 @@ pub(crate) fn select(run: &Run, links: &Links, filter: &Filter) -> Vec<Selection
     if let Some(pattern) = &filter.name {
         narrow(&|process| named(process, pattern));
     }
-    for condition in &filter.conditions {
-        narrow(&|process| fitting(process, condition));
+    for (at, condition) in filter.conditions.iter().enumerate() {
+        let same = |other: &&Condition| other.key == condition.key;
+        // Those on one attribute hold of one scope: the outer and the inner of two may have it.
+        if !filter.conditions[..at].iter().any(|other| same(&other)) {
+            let all: Vec<&Condition> = filter.conditions[at..].iter().filter(same).collect();
+            narrow(&|process| fitting_all(process, &all));
+        }
     }
     if let Some((process, scope)) = filter.scope {
         narrow(&|of| {
@@ -92,6 +97,12 @@ fn named(process: &Process, pattern: &NamePattern) -> Vec<bool> {
         None => pattern.matches(&process.names.text(name)),
     };
     process.spans.rows().map(|row| fit(process.spans.name(row))).collect()
+}
+
+fn fitting_all(process: &Process, conditions: &[&Condition]) -> Vec<bool> {
+    let each = conditions.iter().map(|condition| fitting(process, condition));
+    let both = |a: Vec<bool>, b: Vec<bool>| a.into_iter().zip(b).map(|(a, b)| a && b).collect();
+    each.reduce(both).unwrap_or_default()
 }
 
 fn fitting(process: &Process, condition: &Condition) -> Vec<bool> {

@@ -4,7 +4,9 @@ use crate::ProcessState;
 use hodo_format::ship::{BEAT_SECONDS, SHIPPED_FILE};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Beats that may be missed before a host counts as silent.
@@ -66,7 +68,35 @@ impl Told {
 /// How the process in `folder` is, if its run was shipped here.
 pub(crate) fn told(folder: &Path) -> Option<Told> {
     let name = folder.file_name()?.to_str()?;
-    Some(Shipped::read(folder.parent()?)?.told(name))
+    Some(newest(folder.parent()?)?.told(name))
+}
+
+/// What was read last, and of which file: a run of many processes is asked about each of them.
+static READ: Mutex<Option<(PathBuf, Stamp, Arc<Shipped>)>> = Mutex::new(None);
+
+/// Tells one file from the one that takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// What was told of the run in `folder`, read again only when it is another.
+fn newest(folder: &Path) -> Option<Arc<Shipped>> {
+    let path = folder.join(SHIPPED_FILE);
+    let about = path.metadata().ok()?;
+    let changed = (about.ctime(), about.ctime_nsec());
+    let stamp = Stamp { inode: about.ino(), bytes: about.len(), changed };
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, of, shipped)) = &*read
+        && (known, of) == (&path, &stamp)
+    {
+        return Some(shipped.clone());
+    }
+    let shipped = Arc::new(Shipped::read(folder)?);
+    *read = Some((path, stamp, shipped.clone()));
+    Some(shipped)
 }
 
 /// Whether the run of the process in `folder` was shipped here. Whoever shipped it wrote its files,
@@ -181,5 +211,24 @@ mod tests {
         assert_eq!(both.told("p2-b"), Told::Complete);
         assert!(!both.is_done(), "one host has not said that it is done");
         assert!(!Shipped::default().is_done() && !Shipped::default().is_live());
+    }
+
+    #[test]
+    fn what_was_told_is_read_once_for_all_processes_and_again_when_it_is_another() {
+        let folder = std::env::temp_dir().join(format!("hodo-shipped-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |shipped: &Shipped| {
+            let part = folder.join("part");
+            std::fs::write(&part, serde_json::to_vec(shipped).unwrap()).unwrap();
+            std::fs::rename(part, folder.join(SHIPPED_FILE)).unwrap();
+        };
+        let (live, done) = (host(1, false, &[("p1-a", true)]), host(1, true, &[("p1-a", false)]));
+        write(&shipped(std::slice::from_ref(&live)));
+        let first = newest(&folder).unwrap();
+        assert!(Arc::ptr_eq(&first, &newest(&folder).unwrap()));
+        write(&shipped(&[live, done]));
+        assert_eq!(newest(&folder).unwrap().hosts.len(), 2);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(newest(&folder).is_none());
     }
 }

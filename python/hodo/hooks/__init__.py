@@ -9,14 +9,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 from hodo import _control, _hodo
 from hodo._imports import when_imported
+from hodo.hooks._undo import Undo as Undo
 
 # The modules that have a framework's hooks, and the module of the framework that each waits for.
 FRAMEWORKS: dict[str, dict[str, str]] = {
@@ -24,6 +25,7 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
         "hodo.hooks.torch": "torch",
         "hodo.hooks.loader": "torch",
         "hodo.hooks.distributed": "torch",
+        "hodo.hooks.jit": "torch",
         "hodo.hooks.dynamo": "torch._dynamo",
         "hodo.hooks.accelerate": "accelerate.data_loader",
     },
@@ -39,8 +41,17 @@ FRAMEWORKS: dict[str, dict[str, str]] = {
     "jax": {"hodo.hooks.jax": "jax"},
     "sklearn": {"hodo.hooks.sklearn": "sklearn.base", "hodo.hooks.joblib": "joblib.parallel"},
 }
+# The modules of ours that depend on settings, and on which.
+_WITH_SETTINGS = {
+    "hodo.hooks.torch": ("layers", "memory"),
+    # It knows what the one above has made.
+    "hodo.hooks.jit": ("layers", "memory"),
+    "hodo.hooks.distributed": ("collectives",),
+}
 ALIASES = {"scikit-learn": "sklearn", "pytorch": "torch", "pytorch_lightning": "lightning"}
 VARIABLE = "HODO_HOOKS"
+# Among its words where a parent has set it: it is for processes that record because the parent does.
+INHERITED = "inherited"
 
 
 @dataclass(frozen=True)
@@ -51,49 +62,16 @@ class Settings:
     """How deep submodules have scopes of their own."""
     memory: bool = False
     """Whether scopes have the bytes that the framework's allocator holds."""
+    collectives: bool = False
+    """Whether the gradients that DDP reduces have scopes, for which it gets a hook of ours."""
 
     def and_also(self, other: Settings) -> Settings:
         """What either asks for."""
-        return Settings(max(self.layers, other.layers), self.memory or other.memory)
-
-
-class Undo:
-    """What was changed, to be put back."""
-
-    def __init__(self) -> None:
-        self.done = False
-        """Whether it was put back. What somebody wrapped meanwhile stays in there, and looks here."""
-        self._steps: list[Callable[[], None]] = []
-
-    def patch(self, owner: Any, name: str, made: Any) -> None:
-        """Sets an attribute of a module or class."""
-        is_own, before = name in vars(owner), vars(owner).get(name)
-        setattr(owner, name, made)
-        put = vars(owner).get(name)
-
-        def back() -> None:
-            if vars(owner).get(name) is not put:
-                return
-            if is_own:
-                setattr(owner, name, before)
-            else:
-                delattr(owner, name)
-
-        self._steps.append(back)
-
-    def later(self, step: Callable[[], None]) -> None:
-        """Calls ``step`` when it is undone, before what was changed until now is put back."""
-        self._steps.append(step)
-
-    def undo(self) -> None:
-        """Puts everything back, the latest first."""
-        self.done = True
-        while self._steps:
-            step = self._steps.pop()
-            try:
-                step()
-            except Exception as error:
-                _control._log().warning("a hook could not be undone: %r", error)
+        return Settings(
+            max(self.layers, other.layers),
+            self.memory or other.memory,
+            self.collectives or other.collectives,
+        )
 
 
 class _Hook:
@@ -102,17 +80,35 @@ class _Hook:
     def __init__(self, framework: str, module: str, home: str) -> None:
         self.framework, self.module, self.home = framework, module, home
         self.state = "waiting"
+        self.settings = Settings()
+        """What it was hooked with."""
         self.undo = Undo()
+        self._is_begun = False
         self._stop_waiting: Callable[[], None] | None = None
 
     def wait(self) -> None:
-        self._stop_waiting = when_imported(self.module, self._install)
+        """Hooks it now, or when it is imported; may be called again."""
+        if not self._is_begun:
+            self._stop_waiting = when_imported(self.module, self._install)
 
     def _install(self, _: ModuleType) -> None:
-        if self.state != "waiting" or not _hodo.is_on():
-            return
+        # Another thread may be importing it still; no lock of ours is held while that is waited for.
+        if self.module in sys.modules:
+            __import__(self.module)
+        with _lock:
+            if self._is_begun or not _hodo.is_on():
+                return
+            self._is_begun = True
+            self.settings = _settings
+        self._change()
+        with _lock:
+            is_removed = _hooks.get(self.home) is not self
+        if is_removed:
+            self.undo.undo()
+
+    def _change(self) -> None:
         try:
-            importlib.import_module(self.home).install(self.undo, _settings)
+            importlib.import_module(self.home).install(self.undo, self.settings)
             self.state = "hooked"
         except Exception as error:
             self.state = f"failed: {error!r}"
@@ -124,6 +120,17 @@ class _Hook:
                 error,
             )
 
+    def change_to(self, settings: Settings, which: tuple[str, ...]) -> None:
+        """Hooks it anew where those of the settings that it depends on were others."""
+        with _lock:
+            is_same = all(getattr(self.settings, name) == getattr(settings, name) for name in which)
+            if self.state != "hooked" or is_same:
+                return
+            self.settings = settings
+        self.undo.undo()
+        self.undo = Undo()
+        self._change()
+
     def remove(self) -> None:
         if self._stop_waiting is not None:
             self._stop_waiting()
@@ -134,6 +141,9 @@ _lock = threading.RLock()
 _hooks: dict[str, _Hook] = {}
 _settings = Settings()
 _is_shared = False
+_is_chosen = False
+_starting: list[Callable[[], None]] = []
+"""What stops waiting for a framework to start recording with."""
 
 
 def names(frameworks: Iterable[str] | str | None) -> list[str]:
@@ -146,7 +156,9 @@ def names(frameworks: Iterable[str] | str | None) -> list[str]:
     for word in frameworks:
         name = ALIASES.get(str(word).strip().lower(), str(word).strip().lower())
         if name not in FRAMEWORKS:
-            raise ValueError(f"frameworks are {', '.join(FRAMEWORKS)}, not {word!r}")
+            raise ValueError(
+                f"frameworks are {', '.join(FRAMEWORKS)}, not {word!r}; a name of the run is app={word!r}"
+            )
         found.append(name)
     return found
 
@@ -157,32 +169,43 @@ def install(frameworks: Iterable[str] | str | None, settings: Settings) -> None:
     wanted = names(frameworks)
     with _lock:
         _settings = _settings.and_also(settings)
-        for name in wanted:
-            for home in FRAMEWORKS[name]:
-                if importlib.util.find_spec(home) is not None:
-                    install_part(name, home)
-        _share(wanted)
+    for name in wanted:
+        for home in FRAMEWORKS[name]:
+            if importlib.util.find_spec(home) is not None:
+                _hook_of(name, home).wait()
+    for home, which in _WITH_SETTINGS.items():
+        if home in _hooks:
+            _hooks[home].change_to(_settings, which)
+    _share(wanted)
 
 
 def install_part(framework: str, home: str) -> None:
     """Hooks what one module of ours hooks of a framework, once."""
+    if home not in _hooks:
+        _hook_of(framework, home).wait()
+
+
+def _hook_of(framework: str, home: str) -> _Hook:
+    # Waited for without the lock: who imports the framework meanwhile has the import's, and wants ours.
     with _lock:
         if home not in _hooks:
             _hooks[home] = _Hook(framework, FRAMEWORKS[framework][home], home)
-            _hooks[home].wait()
+        return _hooks[home]
 
 
 def remove() -> None:
     """Undoes every hook."""
-    global _is_shared, _settings
+    global _is_shared, _is_chosen, _settings
+    _start_no_more()
     with _lock:
-        for hook in reversed(list(_hooks.values())):
-            hook.remove()
+        removed = list(_hooks.values())
         _hooks.clear()
-        _settings = Settings()
+        _settings, _is_chosen = Settings(), False
         if _is_shared:
             os.environ.pop(VARIABLE, None)
             _is_shared = False
+    for hook in reversed(removed):
+        hook.remove()
 
 
 def state() -> dict[str, str]:
@@ -197,11 +220,19 @@ def state() -> dict[str, str]:
 _WORDS = "whf"
 
 
+def choose() -> None:
+    """The program says itself what is hooked: what the environment asks for no longer counts."""
+    global _is_chosen
+    _is_chosen = True
+    _start_no_more()
+
+
 def _share(wanted: list[str]) -> None:
     """Lets processes that are started anew have the same hooks."""
     global _is_shared
-    if wanted and not os.environ.get(VARIABLE):
-        os.environ[VARIABLE] = said(wanted, _settings)
+    if _is_shared or (wanted and not os.environ.get(VARIABLE)):
+        hooked = dict.fromkeys(hook.framework for hook in list(_hooks.values()))
+        os.environ[VARIABLE] = said([*hooked, INHERITED], _settings)
         _is_shared = True
 
 
@@ -212,29 +243,37 @@ def said(frameworks: Iterable[str], settings: Settings) -> str:
         words.append(f"layers={settings.layers}")
     if settings.memory:
         words.append("memory")
+    if settings.collectives:
+        words.append("collectives")
     return ",".join(words)
 
 
 def from_environment() -> tuple[list[str], Settings] | None:
-    """What ``HODO_HOOKS`` says: names, ``layers=2`` and ``memory``; None where it asks for nothing."""
+    """What ``HODO_HOOKS`` says: names, ``layers=2``, ``memory``, ``collectives``; None for nothing."""
     text = os.environ.get(VARIABLE, "").strip()
-    if text.lower() in ("", "0", "off", "no", "false"):
+    if _is_chosen or text.lower() in ("", "0", "off", "no", "false"):
         return None
-    layers, memory = 0, False
+    layers = 0
+    more: set[str] = set()
     wanted: list[str] = []
     for word in (word.strip().lower() for word in text.split(",")):
         if word.startswith("layers=") and word[7:].isdecimal():
             layers = int(word[7:])
-        elif word == "memory":
-            memory = True
+        elif word in ("memory", "collectives"):
+            more.add(word)
         elif word in ("1", "all", "on", "yes", "true"):
             wanted.extend(FRAMEWORKS)
-        elif word:
+        elif word and word != INHERITED:
             try:
                 wanted.extend(names(word))
             except ValueError as error:
                 _control._log().warning("%s: %s", VARIABLE, error)
-    return wanted or list(FRAMEWORKS), Settings(layers, memory)
+    return wanted or list(FRAMEWORKS), Settings(layers, "memory" in more, "collectives" in more)
+
+
+def is_inherited() -> bool:
+    """Whether what ``HODO_HOOKS`` says is of a parent, not of who started the program."""
+    return INHERITED in os.environ.get(VARIABLE, "").split(",")
 
 
 def start() -> None:
@@ -244,8 +283,14 @@ def start() -> None:
         return
 
     def begin(_: ModuleType) -> None:
+        _start_no_more()
         _control.profile()
 
     for name in asked[0]:
         for module in FRAMEWORKS[name].values():
-            when_imported(module, begin)
+            _starting.append(when_imported(module, begin))
+
+
+def _start_no_more() -> None:
+    while _starting:
+        _starting.pop()()

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from typing import Any
 
-from hodo import _hodo
+from hodo import _control, _hodo
 from hodo.hooks import Undo
 
 MARK = "gpu_events_ns"
@@ -25,6 +25,19 @@ LOOK_EVERY = 256
 LAST_WAIT_S = 0.2
 
 
+class _Event:
+    """One of torch's, with the device that it is for."""
+
+    __slots__ = ("device", "event")
+
+    def __init__(self, event: Any, device: int) -> None:
+        self.event, self.device = event, device
+
+    def ns_until(self, other: _Event) -> int:
+        """The time between two that are over."""
+        return round(float(self.event.elapsed_time(other.event)) * 1e6)
+
+
 class Events:
     """Pairs of events that are not over, and those to use again."""
 
@@ -33,15 +46,17 @@ class Events:
         version = getattr(torch, "version", None)
         self._can_run = version is None or bool(version.cuda or version.hip)
         """Whether this torch was built for a GPU."""
-        self._pending: deque[tuple[Any, Any, Any]] = deque()
-        self._spare: list[Any] = []
+        self._pending: deque[tuple[_Event, _Event, Any]] = deque()
+        # By device: torch refuses to record one on another than its first.
+        self._spare: dict[int, list[_Event]] = {}
         self._are_wanted = False
+        self._has_failed = False
         self.left = 0
         """Scopes that are still taken as the last look at the recorder has it."""
         self.captures = 0
         """CUDA graphs that are being captured: no event may be looked at meanwhile."""
         self.lost = 0
-        """Pairs that were given up."""
+        """Pairs that were given up, for the GPU was too far behind, or a scope ended on another device."""
         self._reading = threading.Lock()
         undo.later(self.finish)
         atexit.register(self.finish)
@@ -59,33 +74,51 @@ class Events:
         # Else every scope may be the first that uses CUDA.
         return self._are_wanted
 
-    def begin(self) -> Any:
+    def begin(self) -> _Event | None:
         """An event on the current stream; None where there can be none."""
-        if not self._are_wanted or self._is_capturing():
+        try:
+            return self._record() if self._are_wanted and not self._is_capturing() else None
+        except Exception as error:
+            self._give_up(error)
             return None
-        return self._record()
 
-    def end(self, began: Any, link: Any) -> None:
+    def end(self, began: _Event, link: Any) -> None:
         """The other event, and what became of earlier pairs."""
-        if self._is_capturing():
-            self._spare.append(began)
+        try:
+            ended = None if self._is_capturing() else self._record()
+        except Exception as error:
+            self._give_up(error)
             return
-        self._pending.append((began, self._record(), link))
+        if ended is None:
+            self.give_back(began)
+            return
+        if ended.device != began.device:
+            self.give_back(began, ended)
+            self.lost += 1
+            return
+        self._pending.append((began, ended, link))
         if len(self._pending) > MOST_PENDING:
-            self._spare.extend(self._pending.popleft()[:2])
+            self.give_back(*self._pending.popleft()[:2])
             self.lost += 1
         self.read()
+
+    def give_back(self, *events: _Event) -> None:
+        """Events that are used again, by whoever records on their device."""
+        for event in events:
+            self._spare.setdefault(event.device, []).append(event)
 
     def read(self) -> None:
         """Marks the scopes whose events are over."""
         if self.captures or not self._reading.acquire(blocking=False):
             return
         try:
-            while self._pending and self._pending[0][1].query():
+            while self._pending and self._pending[0][1].event.query():
                 began, ended, link = self._pending.popleft()
                 with _hodo.attach(link):
-                    _hodo.mark(MARK, round(began.elapsed_time(ended) * 1e6), "summary")
-                self._spare += (began, ended)
+                    _hodo.mark(MARK, began.ns_until(ended), "summary")
+                self.give_back(began, ended)
+        except Exception as error:
+            self._give_up(error, more=0)
         finally:
             self._reading.release()
 
@@ -103,10 +136,23 @@ class Events:
     def _is_capturing(self) -> bool:
         return self.captures > 0 or bool(self._cuda.is_current_stream_capturing())
 
-    def _record(self) -> Any:
-        event = self._spare.pop() if self._spare else self._cuda.Event(enable_timing=True)
-        event.record()
+    def _record(self) -> _Event:
+        device = int(self._cuda.current_device())
+        try:
+            event = self._spare.get(device, []).pop()
+        except IndexError:
+            event = _Event(self._cuda.Event(enable_timing=True), device)
+        event.event.record()
         return event
+
+    def _give_up(self, error: Exception, more: int = 1) -> None:
+        """CUDA refuses, as after an error that the program hears of by itself: what waits is lost."""
+        self.lost += len(self._pending) + more
+        self._pending.clear()
+        self._are_wanted, self.left = False, LOOK_EVERY
+        if not self._has_failed:
+            self._has_failed = True
+            _control._log().warning("no GPU time by events: %r", error)
 
 
 def _is_blind() -> bool:

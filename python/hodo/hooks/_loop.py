@@ -1,14 +1,17 @@
-"""Loops that call back: their scopes stay open between one call and the next."""
+"""Loops that call back: their scopes stay open between one call and the next.
+
+The program may raise from a handler of signals, as torch does when a worker has died: at the start of any
+function of Python's and after any call. So what is noted of a scope is noted right before the call that makes
+it so, and what ends scopes may be called again to do the rest.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from hodo import _hodo
-from hodo.hooks import Undo
 
 
 class Loop:
@@ -32,35 +35,93 @@ class Loop:
         """Whether a framework calls back: it has the steps, and who fetches opens them for it."""
         self.next_step = 0
         """Index of the step that opens next."""
+        self.taken_for: dict[str, int] | None = None
+        """Passes so far by their names, where that of this one is a guess."""
         # Without one of its own, its steps are inside of what is open.
         self._pass = _hodo.scope(name, index, **attrs) if is_pass else None
         self._step: Any = None
+        self._around: Any = self._pass
+        """What the steps are in."""
+        self._is_data_open = False
+        """Whether data that were fetched leave scopes open."""
+        self._past_data: list[Any] = []
+        """What keeps the scopes of the step out of those, and the step itself: see ``past_data``."""
         self.is_open = False
+        self._is_over = False
+        """Whether the scope of the pass was ended."""
+        self._home: list[Loop] = here.loops
+        """Those of the thread that opened it, which alone can end its scopes."""
+        self._failure: type[BaseException] | None = None
+        """Class of the exception that it was left by. Not the exception: that holds the frames it went
+        through, and they the loader with its workers."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this thread opened it."""
+        return self._home is here.loops
 
     def open(self) -> None:
         """Begins the pass."""
-        if self._pass is not None:
-            self._pass.__enter__()
+        innermost()
+        self._home = here.loops
         self.is_open = True
         here.loops.append(self)
-        for told in _when_passing:
-            told()
+        if self._pass is not None:
+            self._pass.__enter__()
+        else:
+            self._around = _hodo.current()
+
+    def turn_out(self, name: str) -> None:
+        """It is a pass of another kind than it was taken for."""
+        counts, self.taken_for = self.taken_for, None
+        if counts is not None:
+            index = counts.get(name, 0)
+            counts[self.name] -= 1
+            counts[name] = index + 1
+            self.name = name
+            if self._pass is not None:
+                self._pass._rename(name, index)
 
     def step(self, index: int | None = None) -> Any:
         """The step's scope, opened unless it is."""
         if self._step is None:
             if index is not None:
                 self.next_step = index
+            if self._is_data_open:
+                self._enter(self._around)
             self._step = _hodo.scope("step", self.next_step)
             self._step.__enter__()
         return self._step
 
-    def step_end(self, error: BaseException | None = None) -> None:
-        """Ends the step, if one is open."""
-        step, self._step = self._step, None
+    def past_data(self) -> None:
+        """Data that were fetched have left scopes open, as a generator does that waits inside of one: what
+        the step does is in the step all the same, and the next step where this one is."""
+        self._is_data_open = True
+        if self._step is not None:
+            self._enter(self._step)
+
+    def _enter(self, scope: Any) -> None:
+        attached = _hodo.attach(scope)
+        attached.__enter__()
+        self._past_data.append(attached)
+
+    def _leave_data(self) -> None:
+        while self._past_data:
+            self._past_data.pop().__exit__(None, None, None)
+
+    def step_end(self, failure: type[BaseException] | None = None) -> None:
+        """Ends the step, if one is open, with the loops inside, which were left without a word."""
+        step = self._step
         if step is not None:
+            loops = here.loops
+            while self in loops and loops[-1] is not self:
+                loops[-1]._leave(failure)
+                loops.pop()
+            if self._past_data:
+                self._leave_data()
             self.next_step += 1
-            _leave(step, error)
+            self._step = None
+            step.__exit__(failure, None, None)
 
     def mark(self, name: str, value: Any, kind: Any = "point") -> None:
         """A value of the step, or, outside of one or as a summary, of the pass."""
@@ -68,18 +129,29 @@ class Loop:
         (_hodo if on is None else on).mark(name, value, kind)
 
     def close(self, error: BaseException | None = None) -> None:
-        """Ends the pass, with the step in it; again does nothing."""
-        if not self.is_open:
-            return
+        """Ends the pass, with the step in it; again does what is left of that.
+
+        On another thread than its own it is over from now on; its scopes end when its own thread
+        next looks at its loops.
+        """
+        if self.is_open:
+            self.is_open, self._failure = False, None if error is None else error.__class__
+        if self.is_here:
+            self._end()
+
+    def _end(self) -> None:
+        """Ends the scopes, with those of the loops inside."""
+        loops = here.loops
+        while self in loops:
+            loops[-1]._leave(self._failure)
+            loops.pop()
+
+    def _leave(self, failure: type[BaseException] | None) -> None:
         self.is_open = False
-        if self in here.loops:
-            # Those inside were left without a word.
-            while here.loops[-1] is not self:
-                here.loops[-1].close(error)
-            here.loops.pop()
-        self.step_end(error)
-        if self._pass is not None:
-            _leave(self._pass, error)
+        self.step_end(failure)
+        if self._pass is not None and not self._is_over:
+            self._is_over = True
+            self._pass.__exit__(failure, None, None)
 
     def fetch(self, items: Any) -> Any:
         """The next of ``items``, waited for in the step it is for; raises as ``next`` does."""
@@ -91,6 +163,7 @@ class Loop:
             if is_new and step is self._step:
                 self._step = None
                 step._cancel()
+                self._leave_data()
             raise
 
 
@@ -100,6 +173,7 @@ class Here(threading.local):
     def __init__(self) -> None:
         self.loops: list[Loop] = []
         self.fetching = 0
+        self.evaluating = 0
 
 
 here = Here()
@@ -113,27 +187,28 @@ def _in_forked_child() -> None:
 os.register_at_fork(after_in_child=_in_forked_child)
 
 
-_when_passing: list[Callable[[], None]] = []
-
-
-def when_passing(told: Callable[[], None], undo: Undo) -> None:
-    """Calls ``told`` whenever a pass begins, until it is undone."""
-    _when_passing.append(told)
-    undo.later(lambda: _when_passing.remove(told))
-
-
 def innermost() -> Loop | None:
     """The loop that this thread is in, of those that call back."""
     loops = here.loops
     # Another thread may have closed it.
     while loops and not loops[-1].is_open:
-        loops.pop()
+        loops[-1]._end()
     return loops[-1] if loops else None
 
 
 def is_fetching() -> bool:
     """Whether this thread is waiting for data, in somebody's step."""
     return here.fetching > 0
+
+
+class Evaluating:
+    """While it is entered, a framework evaluates on this thread, whatever the mode of its model."""
+
+    def __enter__(self) -> None:
+        here.evaluating += 1
+
+    def __exit__(self, *_: object) -> None:
+        here.evaluating -= 1
 
 
 class Fetching:
@@ -149,21 +224,23 @@ class Fetching:
 def wait(items: Any) -> Any:
     """The next of ``items``, waited for; raises as ``next`` does."""
     scope = _hodo.scope("data_wait")
-    scope.__enter__()
-    here.fetching += 1
+    before = here.fetching
     try:
+        scope.__enter__()
+        here.fetching = before + 1
         item = next(items)
+        is_left_open = _hodo.levels_to("data_wait") != 0
     except StopIteration:
         scope._cancel()
         raise
     except BaseException as error:
-        _leave(scope, error)
+        scope.__exit__(error.__class__, error, None)
         raise
     finally:
-        here.fetching -= 1
-    _leave(scope, None)
+        here.fetching = before
+    scope.__exit__(None, None, None)
+    if is_left_open:
+        loop = innermost()
+        if loop is not None:
+            loop.past_data()
     return item
-
-
-def _leave(scope: Any, error: BaseException | None) -> None:
-    scope.__exit__(None if error is None else type(error), error, None)

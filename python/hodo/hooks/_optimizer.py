@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from hodo.hooks import Undo
+from hodo.hooks import Undo, _loop
 from hodo.hooks._compiled import compiling
-from hodo.hooks._spans import Spans, here
+from hodo.hooks._spans import Spans, State, here, nobody
 
 
 class _Now:
@@ -25,16 +26,16 @@ class _Now:
 _now = _Now()
 
 
-def install(torch: Any, spans: Spans, undo: Undo, made: Callable[[], None]) -> None:
-    """Hooks optimizers and scalers; ``made`` is called when an optimizer is."""
+def install(torch: Any, spans: Spans, undo: Undo) -> None:
+    """Hooks optimizers and scalers."""
     _now.spans = spans
     undo.later(_now.off)
-    _optimizers(torch, undo, made)
+    _optimizers(torch, undo)
     _scalers(torch, spans, undo)
 
 
-def _optimizers(torch: Any, undo: Undo, made: Callable[[], None]) -> None:
-    """The steps of all optimizers, whatever their class; ``made`` is called with each new one."""
+def _optimizers(torch: Any, undo: Undo) -> None:
+    """The steps of all optimizers, whatever their class."""
     optimizer, is_compiling = torch.optim.Optimizer, compiling(torch)
     begin = optimizer.__init__
 
@@ -43,7 +44,15 @@ def _optimizers(torch: Any, undo: Undo, made: Callable[[], None]) -> None:
         begin(self, *args, **kwargs)
         if not undo.done:
             hook(type(self))
-            made()
+            _meet(self)
+
+    clear = optimizer.zero_grad
+
+    @functools.wraps(clear)
+    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_compiling():
+            here.state.backwards = 0
+        return clear(self, *args, **kwargs)
 
     def hook(kind: type) -> None:
         for each in kind.__mro__[: kind.__mro__.index(optimizer)]:
@@ -52,8 +61,9 @@ def _optimizers(torch: Any, undo: Undo, made: Callable[[], None]) -> None:
                 undo.patch(each, "step", _stepping(step, is_compiling))
 
     undo.patch(optimizer, "__init__", __init__)
+    undo.patch(optimizer, "zero_grad", zero_grad)
     # torch marks the classes that have objects.
-    for kind in _kinds_of(optimizer):
+    for kind in kinds_of(optimizer):
         if getattr(vars(kind).get("step"), "hooked", False):
             hook(kind)
 
@@ -70,7 +80,7 @@ def _stepping(step: Any, is_compiling: Callable[[], bool]) -> Any:
         state.is_optimizing = True
         try:
             if not args and not kwargs:
-                with spans.open("optimizer", **_steps_of(self)):
+                with spans.open("optimizer", _steps_of(self, state)):
                     return step(self)
             with _AfterClosure(spans, self) as span:
                 return step(self, *span.around(args), **span.around_named(kwargs))
@@ -88,7 +98,8 @@ class _AfterClosure:
     def __init__(self, spans: Spans, optimizer: Any) -> None:
         self._spans, self._optimizer = spans, optimizer
         self._span: Any = None
-        self._waits = False
+        self._backwards = 0
+        self._is_told = False
 
     def around(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Positional arguments of a step, with a closure that tells when it is done."""
@@ -98,39 +109,50 @@ class _AfterClosure:
         """The same for those by keyword."""
         if "closure" in kwargs:
             kwargs["closure"] = self._told(kwargs["closure"])
-        if not self._waits:
-            self._open()
         return kwargs
 
     def _told(self, closure: Any) -> Any:
         if not callable(closure):
             return closure
-        self._waits = True
 
         @functools.wraps(closure)
         def told(*args: Any, **kwargs: Any) -> Any:
+            is_first, self._is_told = not self._is_told, True
+            if is_first:
+                self._take_back()
             # What is computed meanwhile may be optimized too, as by an optimizer of its own.
             state = here.state
-            state.is_optimizing = False
+            before, state.is_optimizing = state.is_optimizing, False
             try:
                 result = closure(*args, **kwargs)
             finally:
-                state.is_optimizing = True
-            self._open()
+                state.is_optimizing = before
+            if is_first:
+                self._open()
             return result
 
         return told
 
     def _open(self) -> None:
-        if self._span is None:
-            span = self._spans.open("optimizer", **_steps_of(self._optimizer))
-            span.__enter__()
-            self._span = span
+        state = here.state
+        self._backwards = state.backwards
+        self._span = self._spans.open("optimizer", _steps_of(self._optimizer, state))
+        self._span.__enter__()
+
+    def _take_back(self) -> None:
+        """The step begins later, after the closure."""
+        span, self._span = self._span, None
+        span._cancel()
+        here.state.backwards = self._backwards
 
     def __enter__(self) -> _AfterClosure:
+        self._open()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        here.state.backwards = 0
+        # An optimizer may keep its closure and call it later, outside of any step.
+        self._is_told = True
         if self._span is not None:
             self._span.__exit__(kind, error, trace)
 
@@ -152,10 +174,12 @@ def _scaled(step: Any, spans: Spans, undo: Undo) -> Any:
         if undo.done or state.is_optimizing or not self.is_enabled():
             return step(self, optimizer, *args, **kwargs)
         state.is_optimizing, state.stepped = True, False
+        # Whether another's is called, as that of an optimizer of a class of its own, nobody tells.
+        is_told = hasattr(optimizer.step, "_hodo")
         try:
-            with spans.open("optimizer", scaled=True, **_steps_of(optimizer)) as scope:
+            with spans.open("optimizer", {"scaled": True, **_steps_of(optimizer, state)}) as scope:
                 result = step(self, optimizer, *args, **kwargs)
-                if not state.stepped:
+                if is_told and not state.stepped:
                     scope.set(skipped=True)
                 return result
         finally:
@@ -175,19 +199,35 @@ def _unscaled(unscale: Any, spans: Spans, undo: Undo) -> Any:
     return unscaled
 
 
-def _kinds_of(kind: Any) -> list[type]:
+def kinds_of(kind: Any) -> list[type]:
     """All classes below one."""
     found: list[type] = []
     for below in kind.__subclasses__():
-        found += [below, *_kinds_of(below)]
+        found += [below, *kinds_of(below)]
     return found
 
 
-def _steps_of(optimizer: Any) -> dict[str, Any]:
+# Those there are, by number: whose gradients a backward pass adds to is known where there is one.
+_known: dict[int, Any] = {}
+
+
+def _meet(optimizer: Any) -> None:
+    number = id(optimizer)
+    if number not in _known or _known[number]() is not optimizer:
+        _known[number] = weakref.ref(optimizer, lambda _: _known.pop(number, None) and None)
+
+
+def _steps_of(optimizer: Any, state: State) -> dict[str, Any]:
     """What is said of an optimizer's step: how many backward passes it is of, where not one."""
-    state = here.state
     backwards, state.backwards = state.backwards, 0
+    loops = _loop.here.loops
+    if loops and loops[-1].taken_for is not None:
+        loops[-1].turn_out("epoch")
+    is_in_eval = not getattr(state.trained(), "training", True)
+    state.trained_in_eval = state.trained if is_in_eval else nobody
     attrs: dict[str, Any] = {"tag": type(optimizer).__name__}
     if backwards > 1:
-        attrs["accumulated"] = backwards
+        _meet(optimizer)
+        if len(_known) == 1:
+            attrs["accumulated"] = backwards
     return attrs

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from hodo import _hodo
+from hodo import _control, _hodo
 from hodo.hooks import Settings, Undo
 from hodo.hooks._events import Events
 
-
+_scope = _hodo.scope
+NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 NOTHING: Mapping[type, tuple[str, str]] = MappingProxyType({})
+
+
+def nobody() -> None:
+    """In the place of a weak reference."""
 
 
 class State:
@@ -26,9 +32,11 @@ class State:
         "is_backward",
         "is_foreign",
         "is_optimizing",
+        "is_tracing",
         "modules",
         "stepped",
         "trained",
+        "trained_in_eval",
         "usual",
     )
 
@@ -39,17 +47,22 @@ class State:
         """Those modules."""
         self.is_backward = False
         self.is_optimizing = False
+        self.is_tracing = False
+        """Whether torch is compiling: passes that it makes to see what they do are none of the program's."""
         self.stepped = False
         """Whether the optimizer that a scaler has was stepped."""
         self.forwards = 0
         """Outermost calls of modules since the last backward pass."""
         self.backwards = 0
-        """Backward passes since the last step of an optimizer."""
-        self.trained: Any = None
+        """Backward passes since the last step of an optimizer, or since its gradients were cleared."""
+        self.trained: Callable[[], Any] = nobody
         """Weak reference to the module that was last called with gradients."""
+        self.trained_in_eval: Callable[[], Any] = nobody
+        """The same where that was in the mode of evaluation when an optimizer made a step: so its
+        mode does not tell, as that of a frozen model which the loss is of."""
         self.usual: Mapping[type, tuple[str, str]] = NOTHING
         """Name and tag of the scope of an outermost module by its class, where nothing else is to be
-        said or asked; nothing where that does not hold."""
+        said; nothing where that does not hold."""
         # Autograd's own threads work for the thread that called backward.
         self.is_foreign = isinstance(threading.current_thread(), threading._DummyThread)
 
@@ -62,6 +75,8 @@ class Here(threading.local):
 
 
 here = Here()
+# A child is in none of its parent's modules and passes.
+os.register_at_fork(after_in_child=here.__init__)  # type: ignore[misc]
 
 
 class Spans:
@@ -74,15 +89,15 @@ class Spans:
         self.are_plain = False
         """Whether scopes were nothing but scopes when it was last looked."""
 
-    def open(self, name: str, **attrs: Any) -> Any:
+    def open(self, name: str, attrs: Mapping[str, Any] = NO_ATTRIBUTES) -> Any:
         """A scope, to be entered with ``with``."""
         events = self.events
         # Written out, as what every step does.
         if self.are_plain and events.left > 0:
             events.left -= 1
-            return _hodo.scope(name, **attrs)
+            return _scope(name, **attrs) if attrs else _scope(name)
         self.are_plain = self._memory is None and not events.are_wanted()
-        scope = _hodo.scope(name, **attrs)
+        scope = _scope(name, **attrs)
         return scope if self.are_plain else _Measured(scope, events, self._memory)
 
 
@@ -100,6 +115,14 @@ class _Measured:
         self._began = self._events.begin()
         return scope
 
+    def _cancel(self) -> None:
+        """Takes it back as if it had not been opened."""
+        if self._began is not None:
+            self._events.give_back(self._began)
+        if self._held is not None and self._memory is not None:
+            self._memory.end(self._held)
+        self._scope._cancel()
+
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             if self._began is not None:
@@ -116,24 +139,34 @@ class Memory:
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
         self._here = threading.local()
+        self._has_failed = False
 
     def begin(self) -> list[int] | None:
-        """What is held now; None before CUDA is used."""
-        if not self._cuda.is_initialized():
+        """What is held now; None before CUDA is used, and where nobody can tell."""
+        if self._has_failed or not self._cuda.is_initialized():
             return None
-        self._fold()
-        held = int(self._cuda.memory_allocated())
+        try:
+            self._fold()
+            held = int(self._cuda.memory_allocated())
+        except Exception as error:
+            self._give_up(error)
+            return None
         mine = [held, held]
         self._open().append(mine)
         return mine
 
     def end(self, mine: list[int]) -> dict[str, int]:
         """What changed since, and the most that was held."""
-        self._fold()
+        try:
+            self._fold()
+            now = int(self._cuda.memory_allocated())
+        except Exception as error:
+            self._give_up(error)
+            return {}
+        finally:
+            # By what they are: those that hold as much are equal.
+            self._here.open = [each for each in self._open() if each is not mine]
         held, peak = mine
-        if mine in self._open():
-            self._open().remove(mine)
-        now = int(self._cuda.memory_allocated())
         return {"memory_delta_bytes": now - held, "memory_peak_bytes": max(peak, now)}
 
     def _open(self) -> list[list[int]]:
@@ -149,3 +182,9 @@ class Memory:
             for scope in self._open():
                 scope[1] = max(scope[1], peak)
         self._cuda.reset_peak_memory_stats()
+
+    def _give_up(self, error: Exception) -> None:
+        """The allocator does not tell, as one that the program plugged in."""
+        if not self._has_failed:
+            self._has_failed = True
+            _control._log().warning("no bytes of CUDA memory by scope: %r", error)

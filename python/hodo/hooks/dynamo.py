@@ -10,6 +10,7 @@ from typing import Any
 from hodo import _hodo
 from hodo.hooks import Settings, Undo
 from hodo.hooks._compiled import hide
+from hodo.hooks._spans import here
 
 
 def _skip() -> Any:
@@ -43,7 +44,17 @@ def install(undo: Undo, settings: Settings) -> None:
                 yield
             return
         why = {"tag": args[0].name.lower()} if args and hasattr(args[0], "name") else {}
-        with _hodo.scope("compile", **why), told(self, *args, **kwargs):
+        with _hodo.scope("compile", **why), _tracing(), told(self, *args, **kwargs):
             yield
 
     undo.patch(handler, "install_callbacks", install_callbacks)
+
+
+@contextlib.contextmanager
+def _tracing() -> Iterator[None]:
+    state = here.state
+    before, state.is_tracing = state.is_tracing, True
+    try:
+        yield
+    finally:
+        state.is_tracing = before

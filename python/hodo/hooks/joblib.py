@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hodo import _children, _hodo
+from hodo import _children, _estimators, _hodo
 from hodo.hooks import Settings, Undo
 
 
@@ -18,7 +18,7 @@ def install(undo: Undo, settings: Settings) -> None:
 
     @functools.wraps(run)
     def __call__(self: Any, iterable: Iterable[Any]) -> Any:
-        if undo.done or not _hodo.is_on():
+        if undo.done or not _estimators.is_recorded() or not _is_here(self):
             return run(self, iterable)
         link = _hodo.current()
         tasks = ((Task(function, link), args, kwargs) for function, args, kwargs in iterable)
@@ -28,10 +28,16 @@ def install(undo: Undo, settings: Settings) -> None:
     undo.patch(parallel, "__call__", __call__)
 
 
+def _is_here(parallel: Any) -> bool:
+    """Whether the tasks run on this machine: the workers of a cluster's backend may have no hodo."""
+    backend = getattr(parallel, "_backend", None)
+    return type(backend).__module__.startswith("joblib.")
+
+
 class Task:
     """A function that runs in the scope it was handed out in, also on another thread.
 
-    In another process it is the function itself, and the process records into the run.
+    In another process it is the function, and the process records into the run meanwhile.
     """
 
     def __init__(self, function: Callable[..., Any], link: _hodo.Link) -> None:
@@ -41,7 +47,7 @@ class Task:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with _hodo.attach(self._link):
-            return self._function(*args, **kwargs)
+            return _estimators.in_task(self._function, args, kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_in_process, (self._function, _children.child_env().get("HODO_RUN")))
@@ -49,4 +55,4 @@ class Task:
 
 def _in_process(function: Callable[..., Any], run: str | None) -> Callable[..., Any]:
     _children.join(run, None)
-    return function
+    return _estimators.Task(function)

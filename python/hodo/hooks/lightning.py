@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -21,10 +22,21 @@ def install(undo: Undo, settings: Settings) -> None:
 
 def install_in(package: ModuleType, undo: Undo) -> None:
     """Hooks the ``Trainer`` of a package: a callback of ours is there while it runs."""
-    callback = type("HodoCallback", (_Callback, package.Callback), {})
+    callback = _class_in(package.__name__)
     for method, name in METHODS.items():
         run = vars(package.Trainer)[method]
         undo.patch(package.Trainer, method, _running(run, name, callback, undo))
+
+
+@functools.cache
+def _class_in(package: str) -> Any:
+    """The class of our callbacks, of a package's."""
+    base = importlib.import_module(package).Callback
+    return type("HodoCallback", (_Callback, base), {"_package": package})
+
+
+def _made_in(package: str) -> Any:
+    return _class_in(package)()
 
 
 def _running(run: Any, name: str, callback: Any, undo: Undo) -> Any:
@@ -54,20 +66,35 @@ def _running(run: Any, name: str, callback: Any, undo: Undo) -> Any:
 class _Callback:
     """Told by the Trainer where it is."""
 
+    _package = ""
+
     def __init__(self) -> None:
         super().__init__()
         self._loops: list[_loop.Loop] = []
         self._steps = 0
+        self._before: list[dict[str, Any]] = []
+        """What was logged when each loop began."""
+        self._at_start: dict[str, Any] = {}
+        """The same of the step."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        # To processes that a Trainer starts anew goes one that has nothing open.
+        return (_made_in, (self._package,))
 
     def close(self, error: BaseException | None = None) -> None:
         """Ends what is open, as after an exception."""
+        self._before.clear()
         while self._loops:
             self._loops.pop().close(error)
 
-    def _open(self, name: str, index: int | None, **attrs: Any) -> _loop.Loop:
+    def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
+        self.close(exception)
+
+    def _open(self, trainer: Any, name: str, index: int | None, **attrs: Any) -> _loop.Loop:
         loop = _loop.Loop(name, index, **attrs)
         loop.open()
         self._loops.append(loop)
+        self._before.append(dict(trainer.callback_metrics))
         return loop
 
     def _step(self) -> None:
@@ -80,23 +107,25 @@ class _Callback:
 
     def _end(self, trainer: Any) -> None:
         if self._loops:
-            loop = self._loops.pop()
+            loop, before = self._loops.pop(), self._before.pop()
             loop.step_end()
             # The epoch is over: whoever logs waits for the values now.
-            for name, value in _scalars(trainer.callback_metrics).items():
+            for name, value in _scalars(_logged_since(before, trainer)).items():
                 loop.mark(name, value, "summary")
             loop.close()
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
-        self._open("epoch", trainer.current_epoch).next_step = self._steps
+        self._open(trainer, "epoch", trainer.current_epoch).next_step = self._steps
 
     def on_train_batch_start(self, trainer: Any, module: Any, *_: Any) -> None:
+        self._at_start = dict(trainer.callback_metrics)
         self._step()
 
     def on_train_batch_end(self, trainer: Any, module: Any, *_: Any) -> None:
         self._steps += 1
         if self._loops:
-            for name, value in _scalars(trainer.callback_metrics, waits=False).items():
+            logged = _logged_since(self._at_start, trainer)
+            for name, value in _scalars(logged, waits=False).items():
                 self._loops[-1].mark(name, value)
         self._step_end()
 
@@ -105,13 +134,13 @@ class _Callback:
 
     def on_validation_epoch_start(self, trainer: Any, module: Any) -> None:
         attrs = {"tag": "sanity"} if trainer.sanity_checking else {}
-        self._open("evaluate", None, **attrs)
+        self._open(trainer, "evaluate", None, **attrs)
 
     def on_test_epoch_start(self, trainer: Any, module: Any) -> None:
-        self._open("evaluate", None, tag="test")
+        self._open(trainer, "evaluate", None, tag="test")
 
     def on_predict_epoch_start(self, trainer: Any, module: Any) -> None:
-        self._open("evaluate", None, tag="predict")
+        self._open(trainer, "evaluate", None, tag="predict")
 
     def on_validation_batch_start(self, trainer: Any, module: Any, *_: Any) -> None:
         self._step()
@@ -125,6 +154,12 @@ class _Callback:
     on_test_batch_start = on_predict_batch_start = on_validation_batch_start
     on_test_batch_end = on_predict_batch_end = on_validation_batch_end
     on_test_epoch_end = on_predict_epoch_end = on_validation_epoch_end
+
+
+def _logged_since(before: dict[str, Any], trainer: Any) -> dict[str, Any]:
+    """Of all that was ever logged, what is new: the Trainer keeps the values of other loops as they are."""
+    now = trainer.callback_metrics
+    return {name: value for name, value in now.items() if before.get(name) is not value}
 
 
 def _scalars(metrics: Any, waits: bool = True) -> dict[str, float]:

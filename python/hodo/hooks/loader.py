@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import multiprocessing
 import sys
 import threading
 import weakref
-from opcode import opmap
+from collections.abc import Iterator
+from types import CodeType, FrameType
 from typing import Any
 
-from hodo import _hodo
-from hodo.hooks import Settings, Undo, _loop
+from hodo import _children, _hodo
+from hodo.hooks import Settings, Undo, _asked, _loop
+from hodo.hooks._optimizer import kinds_of
 from hodo.hooks._spans import here
 
-_FOR_ITER = opmap["FOR_ITER"]
-# Scopes inside of which nothing is trained, of hooks and of programs.
+# Scopes of evaluations, of hooks and of programs.
 EVALUATIONS = ("evaluate", "predict", "validate", "test")
 
 
@@ -22,26 +25,24 @@ def install(undo: Undo, settings: Settings) -> None:
     """Hooks every class of loaders, and what their workers do."""
     from torch.utils.data import DataLoader
 
-    make = DataLoader.__init__
-
-    @functools.wraps(make)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        make(self, *args, **kwargs)
+    def __init_subclass__(cls: Any, /, **kwargs: Any) -> None:
+        super(DataLoader, cls).__init_subclass__(**kwargs)
         if not undo.done:
-            kinds = type(self).__mro__
-            hook(undo, *kinds[: kinds.index(DataLoader)])
+            hook(undo, cls)
 
-    undo.patch(DataLoader, "__init__", __init__)
-    hook(undo, DataLoader)
+    # Not where one is made: a class may have no use for what the one above does then.
+    for kind in (DataLoader, *kinds_of(DataLoader)):
+        hook(undo, kind)
+    if "__init_subclass__" not in vars(DataLoader):
+        undo.patch(DataLoader, "__init_subclass__", classmethod(__init_subclass__))
     _workers(undo)
 
 
-def hook(undo: Undo, *kinds: type) -> None:
-    """Makes passes over loaders of these classes have scopes, if they are not hooked."""
-    for kind in kinds:
-        begin = vars(kind).get("__iter__")
-        if begin is not None and getattr(begin, "_hodo", None) is not undo:
-            undo.patch(kind, "__iter__", _iterating(begin, undo))
+def hook(undo: Undo, kind: Any) -> None:
+    """Makes passes over loaders of a class have scopes, unless those of the class above do already."""
+    begin = kind.__iter__
+    if getattr(begin, "_hodo", None) is not undo:
+        undo.patch(kind, "__iter__", _iterating(begin, undo))
 
 
 def _iterating(begin: Any, undo: Undo) -> Any:
@@ -50,14 +51,24 @@ def _iterating(begin: Any, undo: Undo) -> Any:
         # A loader that asks another for its items, or the class above, has one pass, not two.
         if undo.done or _loop.is_fetching() or _is_starting(self):
             return begin(self)
-        return Pass(_begun(self, begin), _passes.setdefault(self, {}))
+        return Pass(_begun(self, begin), _passes_of(self))
 
     __iter__._hodo = undo  # type: ignore[attr-defined]
     return __iter__
 
 
-_passes: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-"""How often each loader was gone over, by what for."""
+# By number, since a class that compares its loaders may not hash them.
+_passes: dict[int, tuple[Any, dict[str, int]]] = {}
+
+
+def _passes_of(loader: Any) -> dict[str, int]:
+    """How often a loader was gone over, by what for."""
+    number = id(loader)
+    known = _passes.get(number)
+    if known is None or known[0]() is not loader:
+        gone = weakref.ref(loader, lambda _: _passes.pop(number, None) and None)
+        known = _passes[number] = (gone, {})
+    return known[1]
 
 
 def _is_starting(loader: Any) -> bool:
@@ -80,9 +91,18 @@ def _begun(loader: Any, begin: Any) -> Any:
         if not getattr(loader, "num_workers", 0):
             return begin(loader)
         with _hodo.scope("loader", workers=loader.num_workers):
-            return begin(loader)
+            if not _is_spawning(loader):
+                return begin(loader)
+            with _children.parent_in_environment():
+                return begin(loader)
     finally:
         _starting.loader = before
+
+
+def _is_spawning(loader: Any) -> bool:
+    """Whether the workers get this process's environment; those of a server get that of the server."""
+    context = getattr(loader, "multiprocessing_context", None) or multiprocessing.get_context()
+    return bool(context.get_start_method() == "spawn")
 
 
 class Pass:
@@ -92,7 +112,10 @@ class Pass:
         self._items = items
         self._passes = passes
         self._loop: _loop.Loop | None = None
+        self._codes: tuple[CodeType, ...] = ()
+        """The code of the loops that ask."""
         self._next: Any = None
+        self._is_data_open = False
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -105,42 +128,77 @@ class Pass:
     def __len__(self) -> int:
         return len(self._items)
 
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._items, name)
+        if name == "_items":
+            # Asked of one that was never made, as by whoever copies it.
+            raise AttributeError(name)
+        found = getattr(self._items, name)
+        return self._closing(found) if name == "close" else found
+
+    def _closing(self, close: Any) -> Any:
+        """What closes an iterator that can be, as a generator; with it the pass is over."""
+
+        @functools.wraps(close)
+        def closed(*args: Any, **kwargs: Any) -> Any:
+            self._end()
+            return close(*args, **kwargs)
+
+        return closed
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Copied and pickled as what is in here, where that can be.
+        return self._items.__reduce_ex__(protocol)
 
     def __next__(self) -> Any:
-        if self._next is None:
-            self._next = self._chosen(_is_for_loop(sys._getframe(1)))
+        # After the first items were asked for by hand, a loop may ask for the others.
+        if self._next is None or self._next is Pass._by_hand:
+            try:
+                self._next = self._chosen(sys._getframe(1))
+            except BaseException as error:
+                self._end(error)
+                raise
         return self._next(self)
 
     def __del__(self) -> None:
-        self.close()
+        if self.__dict__.get("_loop") is not None:
+            # Which exception, nobody can tell here.
+            failed = _asked.is_left_by_exception(sys._getframe().f_back, self._codes)
+            self._end(Exception() if failed else None)
 
-    def close(self, error: BaseException | None = None) -> None:
-        """Ends the scopes of the pass."""
-        loop, self._loop = self.__dict__.get("_loop"), None
-        if loop is not None:
-            loop.close(error)
+    def _end(self, error: BaseException | None = None) -> None:
+        """Ends the scopes of the pass: as failed, unless it came to its end."""
+        if self._loop is not None:
+            self._loop.close(None if isinstance(error, StopIteration) else error)
+            self._loop = None
 
-    def _chosen(self, is_for_loop: bool) -> Any:
-        """How items are fetched: that is known when the first is asked for.
+    def _chosen(self, frame: FrameType) -> Any:
+        """How items are fetched: that is known when one is asked for.
 
         A function, not a method of this one: a pass that held itself would outlive its loop.
         """
         if _loop.is_fetching() or _hodo.levels_to("data_wait") == 0:
             # Somebody waits already: another loader, or `hodo.batches`.
             return Pass._passing
-        name = "epoch" if _is_training() else "evaluate"
+        self._codes = _asked.loops(frame)
+        if not self._codes:
+            # As for a sample: nobody knows whether it is ever finished.
+            return Pass._by_hand
         outer = _loop.innermost()
-        # One that a program asks by hand, as for a sample, may never be finished; and in two loops
-        # of one kind, as of loaders that are zipped, the outer one has the steps.
-        if not is_for_loop or (outer is not None and outer.name == name):
+        name = "epoch" if _is_training(outer) else "evaluate"
+        alike = (name,) if name == "epoch" else EVALUATIONS
+        # In two loops of one kind, as of loaders that are zipped, the outer one has the steps.
+        if outer is not None and outer.name in alike:
             return Pass._waiting
         index = self._passes.get(name, 0)
         self._passes[name] = index + 1
-        # The program's own scope of that name is enough, as that of `hodo.epochs`.
-        around = EVALUATIONS if name == "evaluate" else (name,)
-        self._loop = _loop.Loop(name, index, is_called=False, is_pass=not _is_inside(*around))
+        # The program's own scope of that kind is enough, as that of `hodo.epochs`.
+        self._loop = _loop.Loop(name, index, is_called=False, is_pass=not _is_inside(*alike))
+        if name == "evaluate" and outer is None and _is_guess():
+            # An optimizer that makes a step in it tells better.
+            self._loop.taken_for = self._passes
         self._loop.open()
         return Pass._stepping
 
@@ -153,33 +211,60 @@ class Pass:
             return loop.fetch(self._items)
         return _loop.wait(self._items)
 
+    def _by_hand(self) -> Any:
+        if _loop.innermost() is not None:
+            return self._waiting()
+        if self._is_data_open:
+            # As without hooks: a wait would be inside of what the last item left open.
+            return next(self._items)
+        before = _hodo.current_scope_id()
+        item = _loop.wait(self._items)
+        self._is_data_open = _hodo.current_scope_id() != before
+        return item
+
     def _stepping(self) -> Any:
         loop = self._loop
         if loop is None:
             return next(self._items)
-        loop.step_end()
+        if not (loop.is_open and loop.is_here):
+            # Goes on after the step that it began in, or on another thread: the steps were those until then.
+            self._end()
+            self._next = Pass._waiting
+            return self._waiting()
         try:
+            loop.step_end()
             return loop.fetch(self._items)
         except BaseException as error:
-            self.close(None if isinstance(error, StopIteration) else error)
+            try:
+                self._end(error)
+            except BaseException:
+                # A handler of signals raised in the midst of that.
+                self._end(error)
+                raise
             raise
 
 
-def _is_for_loop(frame: Any) -> bool:
-    """Whether what runs in a frame is the head of a ``for`` loop."""
-    code = frame.f_code.co_code
-    return bool(0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == _FOR_ITER)
-
-
-def _is_training() -> bool:
-    """Whether a pass that begins now trains: by the mode of gradients, and of the last module."""
+def _is_training(outer: _loop.Loop | None) -> bool:
+    """Whether a pass that begins now, in a loop or none, trains."""
     import torch
 
-    if _is_inside(*EVALUATIONS):
+    if _loop.here.evaluating or (outer is not None and outer.name in EVALUATIONS):
         return False
-    trained = here.state.trained
-    model = trained and trained()
-    return bool(torch.is_grad_enabled() and (model is None or model.training))
+    if not torch.is_grad_enabled():
+        return False
+    if outer is not None and outer.is_called:
+        # A framework says when it evaluates; until it trains again its model may be in that mode.
+        return True
+    state = here.state
+    model = state.trained()
+    return model is None or bool(getattr(model, "training", False)) or state.trained_in_eval() is model
+
+
+def _is_guess() -> bool:
+    """Whether it is only by the mode of a model that a pass which begins now is for evaluation."""
+    import torch
+
+    return not _loop.here.evaluating and bool(torch.is_grad_enabled())
 
 
 def _is_inside(*names: str) -> bool:
@@ -191,15 +276,38 @@ def _workers(undo: Undo) -> None:
     """What a worker does for a batch is a scope of the worker's."""
     from torch.utils.data import _utils, get_worker_info
 
-    def fetching(fetch: Any) -> Any:
+    def fetching(fetch: Any, is_iterable: bool) -> Any:
         @functools.wraps(fetch)
         def fetched(self: Any, *args: Any, **kwargs: Any) -> Any:
             if undo.done or get_worker_info() is None:
                 return fetch(self, *args, **kwargs)
-            with _loop.Fetching(), _hodo.scope("fetch"):
+            with _loop.Fetching(), _apart(self) if is_iterable else _hodo.scope("fetch"):
                 return fetch(self, *args, **kwargs)
 
         return fetched
 
-    for kind in (_utils.fetch._MapDatasetFetcher, _utils.fetch._IterableDatasetFetcher):
-        undo.patch(kind, "fetch", fetching(kind.fetch))
+    iterable = _utils.fetch._IterableDatasetFetcher
+    for kind in (_utils.fetch._MapDatasetFetcher, iterable):
+        undo.patch(kind, "fetch", fetching(kind.fetch, kind is iterable))
+
+
+@contextlib.contextmanager
+def _apart(fetcher: Any) -> Iterator[None]:
+    """A scope ``fetch``. What a dataset leaves open, as a generator does that waits inside of a scope, is put
+    aside with it: the next one is not inside of that."""
+    if not getattr(fetcher, "_hodo_apart", True):
+        with _hodo.scope("fetch"):
+            yield
+        return
+    steps = _hodo.steps(_hodo.scope("fetch"))
+    try:
+        with steps:
+            before = _hodo.current_scope_id()
+            yield
+            fetcher._hodo_apart = _hodo.current_scope_id() != before
+            # Kept until the dataset has gone on, and closed what is in it.
+            fetcher._hodo_steps = steps
+    except BaseException as error:
+        steps.end(type(error).__name__)
+        raise
+    steps.end()

@@ -7,13 +7,13 @@ it sees the function that they wrap and nothing else.
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from typing import Any
 
 from hodo import _hodo
 from hodo.hooks import Settings, Undo, _graphs, _loop, _optimizer
 from hodo.hooks._compiled import compiling
-from hodo.hooks._leaves import Leaves
 from hodo.hooks._spans import NOTHING, Spans, State, here
 
 
@@ -27,20 +27,18 @@ def install(undo: Undo, settings: Settings) -> None:
     import torch
 
     spans = Spans(torch, settings, undo)
-    leaves = Leaves(torch, undo, is_on=settings.layers == 0)
-    _loop.when_passing(leaves.look_again, undo)
-    hooks = _Torch(torch, spans, undo, leaves)
+    hooks = _Torch(torch, spans, undo)
     hooks.modules(settings.layers)
     hooks.autograd()
-    _optimizer.install(torch, spans, undo, leaves.look_again)
+    _optimizer.install(torch, spans, undo)
     _graphs.install(torch, spans, undo)
 
 
 class _Torch:
     """One hooking of torch's modules and of autograd."""
 
-    def __init__(self, torch: Any, spans: Spans, undo: Undo, leaves: Leaves) -> None:
-        self._torch, self._spans, self._undo, self._leaves = torch, spans, undo, leaves
+    def __init__(self, torch: Any, spans: Spans, undo: Undo) -> None:
+        self._torch, self._spans, self._undo = torch, spans, undo
         self._is_compiling = compiling(torch)
         # Of those by device each call would warn.
         any_autocast = getattr(torch._C, "_is_any_autocast_enabled", None)
@@ -49,22 +47,26 @@ class _Torch:
         )
         # By the parent's number, not in a WeakKeyDictionary: that is Python, which would be compiled.
         self._names: dict[int, tuple[Any, dict[int, str]]] = {}
-        self._usual: dict[type, tuple[str, str]] = {}
-        """See ``State.usual``; empty while it is looked who calls what."""
-        leaves.when_looking(self._usual.clear)
-        # The threads have it beyond this hooking.
-        undo.later(self._usual.clear)
+        self._trained: dict[int, Any] = {}
+        """Those with something to train: a program may call several in turn."""
+        self._usual: dict[type, tuple[str, str]] | None = None
+        """See ``State.usual``; None where layers have scopes too."""
         self._backward: Any = None
         """What the backward pass that is running is inside of, for threads of autograd's own."""
 
     def modules(self, layers: int) -> None:
         """The outermost module that is called, and those inside it down to ``layers``."""
-        torch = self._torch
-        module = torch.nn.Module
+        module = self._torch.nn.Module
+        if layers == 0:
+            self._usual = {}
+            # The threads have it beyond this hooking.
+            self._undo.later(self._usual.clear)
         call, is_compiling, undo = module.__call__, self._is_compiling, self._undo
         outermost, inner = self._outermost, self._inner
-        events, scope, loops = self._spans.events, _hodo.scope, _loop.here
+        spans, events, scope, loops = self._spans, self._spans.events, _hodo.scope, _loop.here
         any_autocast = self._any_autocast
+        # torch's own does nothing but look for a compiled one: that saves a call of Python's.
+        is_torchs = call is vars(module).get("_wrapped_call_impl")
 
         # Written out: most calls are of inner modules, or of the same outermost one again, and pay for
         # this and nothing else.
@@ -74,11 +76,14 @@ class _Torch:
             state = here.state
             depth = state.depth
             if depth > layers or undo.done:
+                if is_torchs and self._compiled_call_impl is None:
+                    return self._call_impl(*args, **kwargs)
                 return call(self, *args, **kwargs)
             usual = None if depth else state.usual.get(type(self))
             if (
                 usual is None
                 or events.left <= 0
+                or not spans.are_plain
                 or not self.training
                 or loops.fetching
                 or any_autocast()
@@ -96,7 +101,6 @@ class _Torch:
 
         functools.update_wrapper(__call__, call)
         undo.patch(module, "__call__", __call__)
-        self._leaves.call = call
 
     def _outermost(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         # Transforms of a dataset are modules too, a hundred a batch.
@@ -108,24 +112,27 @@ class _Torch:
         return self._forward(state, call, module, args, kwargs)
 
     def _forward(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
-        if self._leaves.is_new(module):
-            self._leaves.outermost(module)
+        kind, attrs = self._kind(state, module), self._attributes(module)
+        opened = self._spans.open(kind, attrs)
+        if state.is_backward or state.is_foreign:
+            opened = _Again(opened)
         state.depth = 1
         state.forwards += 1
         state.modules.append(module)
-        kind, attrs = self._kind(state, module), self._attributes(module)
         try:
-            with self._spans.open(kind, **attrs):
+            with opened:
                 return call(module, *args, **kwargs)
         finally:
             state.depth = 0
             state.modules.clear()
-            if self._leaves.are_known and self._spans.are_plain:
-                self._learn(state, module, kind, attrs["tag"])
+            self._learn(state, module, kind, attrs["tag"])
 
     def _learn(self, state: State, module: Any, kind: str, tag: str) -> None:
         """What calls of this class are from now on, but for what is asked each time."""
-        if not (state.is_backward or state.is_foreign):
+        if self._usual is None or state.is_backward or state.is_foreign:
+            return
+        # All that are compiled are of one class.
+        if tag == type(module).__name__ and not self._undo.done:
             self._usual[type(module)] = (kind, tag)
             state.usual = self._usual
 
@@ -136,14 +143,27 @@ class _Torch:
         if state.is_backward or (state.is_foreign and self._backward is not None):
             # As where activations are not kept but computed anew.
             return "recompute"
-        if torch.is_grad_enabled() and (state.trained is None or state.trained() is not module):
-            state.trained = weakref.ref(module)
+        if torch.is_grad_enabled() and state.trained() is not module:
+            state.trained = self._trainable(module) or state.trained
         return "forward"
 
+    def _trainable(self, module: Any) -> Any:
+        """A weak reference to a module whose mode tells; None for one that has nothing to train, as a loss,
+        which is in the mode of training whatever the program does."""
+        number = id(module)
+        known = self._trained.get(number)
+        if known is not None and known() is module:
+            return known
+        if getattr(module, "training", False) and not _has_parameters(module):
+            return None
+        gone = weakref.ref(module, lambda _: self._trained.pop(number, None) and None)
+        self._trained[number] = gone
+        return gone
+
     def _attributes(self, module: Any) -> dict[str, Any]:
-        made_of = module._modules.get(COMPILED)
-        attrs: dict[str, Any] = {"tag": type(module if made_of is None else made_of).__name__}
-        if not module.training:
+        attrs: dict[str, Any] = {"tag": _class_of(module)}
+        # A frozen one has no mode.
+        if not getattr(module, "training", True):
             attrs["mode"] = "eval"
         if self._any_autocast():
             attrs["autocast"] = self._autocast()
@@ -152,11 +172,12 @@ class _Torch:
     def _autocast(self) -> str:
         """The type that numbers are cast to."""
         torch = self._torch
-        if torch.is_autocast_enabled():
-            return str(torch.get_autocast_gpu_dtype())[6:]
+        device = "cuda" if torch.is_autocast_enabled() else "cpu"
+        # By their own names, which newer ones warn of.
+        older = {"cuda": "get_autocast_gpu_dtype", "cpu": "get_autocast_cpu_dtype"}
         if hasattr(torch, "get_autocast_dtype"):
-            return str(torch.get_autocast_dtype("cpu"))[6:]
-        return str(torch.get_autocast_cpu_dtype())[6:]
+            return str(torch.get_autocast_dtype(device))[6:]
+        return str(getattr(torch, older[device])())[6:]
 
     def _inner(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         depth = state.depth
@@ -166,7 +187,10 @@ class _Torch:
             if name == COMPILED:
                 return call(module, *args, **kwargs)
             state.depth = depth + 1
-            with self._spans.open(name, tag=type(module).__name__):
+            opened = self._spans.open(name, {"tag": type(module).__name__})
+            if state.is_backward or state.is_foreign:
+                opened = _Again(opened)
+            with opened:
                 return call(module, *args, **kwargs)
         finally:
             state.modules.pop()
@@ -191,31 +215,72 @@ class _Torch:
             self._undo.patch(autograd, name, self._passing(getattr(autograd, name), attrs))
 
     def _passing(self, run: Any, attrs: dict[str, str]) -> Any:
-        is_compiling, undo = self._is_compiling, self._undo
+        is_compiling, undo, opened, current = self._is_compiling, self._undo, self._spans.open, _hodo.current
+        hooks = self
 
         @functools.wraps(run)
         def passing(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return run(*args, **kwargs)
             state = here.state
-            if undo.done or state.is_backward or state.is_foreign:
+            if undo.done or state.is_backward or state.is_foreign or state.is_tracing:
                 return run(*args, **kwargs)
-            if not state.forwards:
-                self._leaves.look_again()
             state.is_backward = True
-            state.backwards += 1
+            # Those for gradients that are handed out add to none.
+            state.backwards += not attrs
             # Modules that are called meanwhile are called anew.
-            depth, state.depth = state.depth, 0
-            modules, state.modules = state.modules, []
-            usual, state.usual = state.usual, NOTHING
+            before = state.depth, state.modules, state.usual
+            state.depth, state.modules, state.usual = 0, [], NOTHING
             try:
-                with self._spans.open("backward", **attrs):
-                    self._backward = _hodo.current()
+                with opened("backward", attrs):
+                    hooks._backward = current()
                     return run(*args, **kwargs)
             finally:
-                self._backward = None
+                hooks._backward = None
                 state.is_backward = False
                 state.forwards = 0
-                state.depth, state.modules, state.usual = depth, modules, usual
+                state.depth, state.modules, state.usual = before
 
         return passing
+
+
+class _Again:
+    """The scope of a module that is called anew. Torch leaves it by an exception of its own as soon as it
+    has what it needs: that is no failure."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+
+    def __enter__(self) -> Any:
+        return self._opened.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None and isinstance(error, _enough()):
+            kind = error = trace = None
+        self._opened.__exit__(kind, error, trace)
+
+
+def _enough() -> Any:
+    """The exception by which torch stops computing anew; nothing where it has none."""
+    checkpoint = sys.modules.get("torch.utils.checkpoint")
+    return getattr(checkpoint, "_StopRecomputationError", ())
+
+
+def _has_parameters(module: Any) -> bool:
+    """Whether there is something to train."""
+    try:
+        return next(module.parameters(), None) is not None
+    except AttributeError:
+        # Its class left out `super().__init__()`, of which it is told when it is called.
+        return False
+
+
+def _class_of(module: Any) -> str:
+    """The name of the class that a module is of; of the one that it was compiled or scripted from."""
+    # The modules of a scripted one are in a dictionary of its own kind.
+    parts = getattr(module, "_modules", None)
+    made_of = parts.get(COMPILED) if isinstance(parts, dict) else None
+    name = getattr(module, "original_name", None) if made_of is None else type(made_of).__name__
+    return name if isinstance(name, str) else type(module).__name__

@@ -127,6 +127,24 @@ unsafe fn keeping_error<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// The collector stays out meanwhile. Python 3.11 runs it inside of allocations, and with it code of
+/// the program's that records: it would give up the very stack that is being made or renewed, or the
+/// table of variables that Python itself is about to copy.
+///
+/// # Safety
+/// The lock is held, and `work` keeps it.
+pub unsafe fn without_collecting<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: the lock is held; the collector is on again afterwards if it was before.
+    unsafe {
+        let was_on = ffi::PyGC_Disable() != 0;
+        let result = work();
+        if was_on {
+            ffi::PyGC_Enable();
+        }
+        result
+    }
+}
+
 #[cold]
 #[inline(never)]
 unsafe fn arrive_to_change(state: *mut u8) -> *mut Thread {
@@ -147,7 +165,7 @@ unsafe fn leave_copies(state: *mut u8) {
     unsafe {
         let here = HERE.get();
         let before = (*here).stack;
-        match stack::renew(before) {
+        match without_collecting(|| stack::renew(before)) {
             Some(renewed) => {
                 (*here).stack = renewed;
                 (*here).vars = (*renewed).vars();
@@ -177,7 +195,8 @@ unsafe fn arrive_without_error(state: *mut u8) -> *mut Thread {
         }
         let context = word(state, at) as *mut PyObject;
         let is_base = context.is_null() || !was_entered(context.cast());
-        let Some(stack) = stack::of_context(context, is_base, thread) else {
+        let found = without_collecting(|| stack::of_context(context, is_base, thread));
+        let Some(stack) = found else {
             forget();
             return thread;
         };

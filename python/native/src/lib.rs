@@ -133,6 +133,16 @@ fn levels_to(name: &str) -> Option<usize> {
     }
 }
 
+/// Calls `set` or `reset` of a context variable while the garbage collector stays out.
+#[pyfunction]
+fn uncollected<'py>(
+    change: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the lock is held, and nothing that such a call does lets it go.
+    unsafe { here::without_collecting(|| change.call1((value,))) }
+}
+
 #[pymodule]
 fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -170,6 +180,7 @@ fn _hodo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batches, module)?)?;
     module.add_function(wrap_pyfunction!(flagged, module)?)?;
     module.add_function(wrap_pyfunction!(levels_to, module)?)?;
+    module.add_function(wrap_pyfunction!(uncollected, module)?)?;
     module.add_function(wrap_pyfunction!(control::arrive, module)?)?;
     module.add_function(wrap_pyfunction!(handles::attach, module)?)?;
     module.add_function(wrap_pyfunction!(handles::current, module)?)?;

@@ -9,6 +9,7 @@ use hodo_record::binding::{
 use hodo_record::flag;
 use pyo3::ffi::{self, PyObject};
 use std::ffi::CStr;
+use std::sync::atomic::Ordering;
 
 /// `None`, a new reference.
 #[inline(always)]
@@ -232,6 +233,20 @@ pub unsafe fn is_of_context(opened: Opened) -> bool {
         }
     }
     false
+}
+
+/// Gives an open scope of the running context another name and index.
+///
+/// # Safety
+/// As for [`is_of_context`].
+pub unsafe fn rename(opened: Opened, name: u32, index: i64) {
+    // SAFETY: a slot on the thread's own stack is open, and no other thread writes to it.
+    unsafe {
+        if is_of_context(opened) && (*opened.slot).id.load(Ordering::Relaxed) == opened.id {
+            (*opened.slot).head = Head { name, ..Head::from_word((*opened.slot).head) }.word();
+            (*opened.slot).index = index;
+        }
+    }
 }
 
 /// How many scopes up the innermost open one with this name is; `None` when none is open here.

@@ -177,7 +177,7 @@ pub const fn plain(
     }
 }
 
-static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
+static METHODS: Gil<[ffi::PyMethodDef; 9]> = Gil::new([
     fast(c"set", set, c"set($self, /, **attrs)\n--\n\nSet attributes of the scope."),
     fast(
         c"mark",
@@ -190,6 +190,11 @@ static METHODS: Gil<[ffi::PyMethodDef; 8]> = Gil::new([
         cancel,
         ffi::METH_NOARGS,
         c"_cancel($self, /)\n--\n\nTake the scope back, as if it had not been opened.",
+    ),
+    fast(
+        c"_rename",
+        rename,
+        c"_rename($self, name, index, /)\n--\n\nRecord the open scope under another name and index.",
     ),
     plain(
         c"fail",
@@ -313,6 +318,31 @@ unsafe extern "C-unwind" fn cancel(object: *mut PyObject, _: *mut PyObject) -> *
             if let Some(table) = table() {
                 (table.cancel)(opened.slot, opened.id);
             }
+        }
+    }
+    record::none()
+}
+
+/// Of a scope that turns out, while it is open, to be of another kind.
+unsafe extern "C-unwind" fn rename(
+    object: *mut PyObject,
+    args: *const *mut PyObject,
+    count: ffi::Py_ssize_t,
+    _keywords: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: as for `set`; as many arguments as counted are there.
+    unsafe {
+        if count != 2 || ffi::Py_TYPE(*args) != &raw mut ffi::PyUnicode_Type {
+            return raise_type("_rename() takes a name and an index");
+        }
+        let index = ffi::PyLong_AsLongLong(*args.add(1));
+        if !ffi::PyErr_Occurred().is_null() {
+            return std::ptr::null_mut();
+        }
+        let opened = (*object.cast::<Scope>()).opened;
+        if opened.slot != INERT && is_on() {
+            here::to_look();
+            record::rename(opened, names::known(*args).id, index);
         }
     }
     record::none()

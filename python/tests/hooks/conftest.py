@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Run, record
+from helpers import WELL, Run, record
 
 
 # One thread: the models are tiny, and other tests run meanwhile.
@@ -44,9 +44,7 @@ def step(x, y):
     loss_of(x, y).backward()
     optimizer.step()
 """
-TAIL = """
-health = hodo.health()
-assert not any(health[k] for k in ("out_of_order", "double_closed", "wrong_thread", "lost_records")), health
+TAIL = WELL + """
 assert hodo.current().id is None, "a scope is still open"
 """
 
@@ -56,8 +54,8 @@ def trained(tmp_path: Path) -> Callable[..., Run]:
     """Runs a program of torch's, after what most of them begin with."""
     pytest.importorskip("torch")
 
-    def run(code: str, profile: str = "hodo.profile()", **env: str) -> Run:
-        whole = HEAD.format(profile=profile) + textwrap.dedent(code) + TAIL
+    def run(code: str, profile: str = "hodo.profile()", tail: str = TAIL, **env: str) -> Run:
+        whole = HEAD.format(profile=profile) + textwrap.dedent(code) + tail
         return record(tmp_path, whole, **{**ENVIRONMENT, **env})
 
     return run

@@ -77,3 +77,37 @@ def test_scopes_in_a_compiled_function_are_nothing(ran: Any, torch2: Any, how: s
     run = told(ran, how, True)
     assert run.output == plain
     assert "inside" not in run.tree and "doubled" not in run.tree
+
+
+@pytest.mark.parametrize("imports", ["import hodo, torch", "import torch, hodo", "import torch._dynamo, hodo"])
+def test_what_is_compiled_whole_stays_whole_without_a_recorder(ran: Any, torch2: Any, imports: str) -> None:
+    code = f"""
+{imports}
+import torch
+
+link = hodo.current()
+
+def f(x, rows):
+    with hodo.scope("a"), hodo.attach(link):
+        if hodo.is_on():
+            hodo.mark("never", 1.0)
+        held = hodo.begin("b")
+        for row in hodo.batches(rows):
+            x = x + row
+        held.end()
+        return x * 2
+
+print(torch.compile(f, fullgraph=True, backend="eager")(torch.ones(1), [1, 2]).item())
+"""
+    assert ran(code, "torch").output == "8.0\n"
+
+
+def test_passes_that_compiling_makes_are_no_passes_of_the_program(trained: Any, torch2: Any) -> None:
+    run = trained("""
+        compiled = torch.compile(mlp(), backend="aot_eager")
+        for x, y in loader:
+            loss_of(x, y, compiled).backward()
+    """)
+    inside = [node["path"] for node in run.report["nodes"] if "compile" in node["path"][:-1]]
+    assert not [path for path in inside if "backward" in path], inside
+    assert run.node("epoch", "step", "backward")["count"] == 4

@@ -18,7 +18,7 @@ def test_it_is_put_back(trained: Any) -> None:
         changed = (
             (nn.Module, "__call__"), (torch.autograd, "backward"), (torch.autograd, "grad"),
             (torch.optim.Optimizer, "__init__"), (torch.optim.SGD, "step"), (DataLoader, "__iter__"),
-            (DataLoader, "__init__"), (_utils.fetch._MapDatasetFetcher, "fetch"),
+            (_utils.fetch._MapDatasetFetcher, "fetch"),
             (torch.cuda.graphs.CUDAGraph, "replay"), (torch.cuda.graphs.graph, "__enter__"),
         )
         here = [vars(owner)[name] for owner, name in changed]
@@ -76,11 +76,11 @@ def test_a_choice_of_frameworks(ran: Any) -> None:
             try:
                 hodo.profile(frameworks=wrong)
             except ValueError as error:
-                assert "torch, transformers" in str(error)
+                assert "torch, transformers" in str(error) and "app=" in str(error)
             else:
                 raise AssertionError(wrong)
         assert not hodo.is_on()
-        hodo.profile(frameworks=[])
+        hodo.profile([])
         assert hodo.health()["hooks"] == {}
         hodo.profile(frameworks="lightning, pytorch")
         assert set(hodo.health()["hooks"]) == {"lightning", "torch"}
@@ -105,6 +105,21 @@ def test_a_framework_that_is_not_as_known(ran: Any, tmp_path: Path) -> None:
         import torch
         assert torch.nn is None
         assert hodo.health()["hooks"]["torch"].startswith("failed: "), hodo.health()["hooks"]
+    """)
+    assert "no hooks for torch" in run.errors
+
+
+@pytest.mark.parametrize("made", ["unittest.mock.MagicMock()", "types.SimpleNamespace()"])
+def test_what_a_test_puts_in_a_frameworks_place(ran: Any, made: str) -> None:
+    run = ran(f"""
+        import sys, types, unittest.mock
+        for name in ("torch", "torch.autograd.profiler", "sklearn.base"):
+            sys.modules[name] = {made}
+        import hodo
+        assert hodo.profile() == "on"
+        assert hodo.health()["hooks"]["torch"].startswith("failed: "), hodo.health()["hooks"]
+        hodo.shutdown()
+        assert hodo.init() == "on"
     """)
     assert "no hooks for torch" in run.errors
 
@@ -147,7 +162,7 @@ def test_a_python_without_frameworks_records_nothing(tmp_path: Path) -> None:
     env = runs.environment(tmp_path)
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == "1\n", done.stderr
-    assert not list(tmp_path.rglob("*.spool"))
+    assert not list(tmp_path.rglob("*.hodo"))
 
 
 def test_processes_that_are_started_anew_are_hooked(trained: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
+import pytest
 
 def test_workers_are_in_the_run_under_their_loader(trained: Any, tree: Any) -> None:
     run = trained("""
@@ -28,6 +30,24 @@ def test_workers_are_in_the_run_under_their_loader(trained: Any, tree: Any) -> N
             read 8
     """)
     assert run.attributes("loader") == [{"workers": 2}]
+
+
+def test_workers_that_are_started_anew_are_under_their_loader(trained: Any, tree: Any) -> None:
+    # The line is where the docs have it: a worker starts hodo as it imports this.
+    run = trained("""
+        if __name__ == "__main__":
+            for _ in DataLoader(data, batch_size=5, num_workers=2, multiprocessing_context="spawn"):
+                pass
+            import os
+            assert "HODO_PARENT" not in os.environ
+    """)
+    assert run.tree == tree("""
+        epoch 1
+          step 4
+            data_wait 4
+        loader 1
+          fetch 4
+    """)
 
 
 def test_workers_that_stay(trained: Any) -> None:
@@ -125,6 +145,59 @@ def test_what_is_known_of_a_loaders_iterator_stays(trained: Any) -> None:
     """)
 
 
+def test_what_an_iterator_of_the_programs_own_does_stays(trained: Any) -> None:
+    run = trained("""
+        class Mine(DataLoader):
+            closed = 0
+
+            def __iter__(self):
+                try:
+                    for item in super().__iter__():
+                        yield item
+                finally:
+                    self.closed += 1
+
+        mine = Mine(data, batch_size=5)
+        items = iter(mine)
+        assert items, "as a generator, which has no length"
+        for x, y in items:
+            items.close()
+            break
+        assert mine.closed == 1 and list(items) == []
+        assert not hasattr(iter(loader), "close")
+    """)
+    assert run.node("epoch")["count"] == 1 and run.node("epoch")["failed"] == 0
+
+
+def test_a_pass_that_turns_out_to_train_is_an_epoch(trained: Any) -> None:
+    run = trained("""
+        def evaluates(model):
+            model.eval()
+            for x, y in loader:
+                loss_of(x, y, model)
+
+        # The mode is that of the evaluation before until the first batch is there.
+        for _ in range(3):
+            for x, y in loader:
+                model.train()
+                step(x, y)
+            evaluates(model)
+
+        # What is trained takes what another makes, which is not.
+        backbone, head = mlp().eval(), nn.Linear(2, 2)
+        of_head = torch.optim.SGD(head.parameters(), lr=0.1)
+        backbone(torch.zeros(1, 4))
+        for x, y in loader:
+            of_head.zero_grad()
+            nn.functional.cross_entropy(head(backbone(x)), y).backward()
+            of_head.step()
+    """)
+    assert [each["index"] for each in run.attributes("epoch")] == [0, 1, 2, 3]
+    assert [each["index"] for each in run.attributes("evaluate")] == [0, 1, 2]
+    assert run.node("epoch", "step", "optimizer")["count"] == 16
+    assert run.node("evaluate", "step")["count"] == 12
+
+
 def test_modules_in_a_dataset_are_no_forward(trained: Any) -> None:
     run = trained("""
         class Flips(torch.utils.data.Dataset):
@@ -154,3 +227,138 @@ def test_a_loader_of_the_programs_own_class(trained: Any) -> None:
     """)
     assert run.node("epoch")["count"] == 1 and run.node("epoch", "step")["count"] == 4
     assert run.node("epoch", "step", "data_wait")["count"] == 4
+
+
+def test_a_loader_whose_class_does_all_itself(trained: Any, tree: Any) -> None:
+    run = trained("""
+        for x, y in Before():
+            step(x, y)
+
+        class After(DataLoader):
+            def __init__(self):
+                self.items = list(loader.dataset)
+
+            def __iter__(self):
+                return iter([default_collate(self.items[:5]), default_collate(self.items[5:])])
+
+        for x, y in After():
+            step(x, y)
+
+        class Rows:
+            def __iter__(self):
+                yield default_collate(self.items)
+
+        class Mixed(Rows, After):
+            pass
+
+        for x, y in Mixed():
+            step(x, y)
+        plain = Rows.__iter__
+        hodo.shutdown()
+        assert "__init_subclass__" not in vars(DataLoader) and "__iter__" not in vars(Mixed)
+        assert Rows.__iter__ is plain and not hasattr(After.__iter__, "_hodo")
+    """, """
+from torch.utils.data import default_collate
+
+class Before(DataLoader):
+    def __init__(self):
+        pass
+
+    def __iter__(self):
+        for start in range(0, 20, 5):
+            yield default_collate([data[i] for i in range(start, start + 5)])
+
+hodo.profile()
+""")
+    assert run.tree == tree("""
+        epoch 3
+          step 7
+            backward 7
+            data_wait 7
+            forward 7
+            optimizer 7
+    """)
+
+
+def test_torchdatas_loader(trained: Any) -> None:
+    pytest.importorskip("torchdata.stateful_dataloader")
+    run = trained("""
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        stateful = StatefulDataLoader(data, batch_size=5)
+        for _ in range(2):
+            for x, y in stateful:
+                step(x, y)
+                assert stateful.state_dict()["_num_yielded"]
+    """)
+    assert run.node("epoch")["count"] == 2 and run.node("epoch", "step", "data_wait")["count"] == 8
+
+
+# A scope of theirs is open while a batch is trained on.
+HOLDS = """
+class Holds(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for i in range(12):
+            with hodo.scope("read"):
+                yield data[i]
+"""
+# Each is closed after what it was opened in, and counted.
+HELD = """
+health = hodo.health()
+assert not any(health[k] for k in ("double_closed", "wrong_thread", "internal_errors")), health
+assert hodo.current().id is None, "a scope is still open"
+"""
+
+
+def held(trained: Any, code: str) -> Any:
+    return trained(HOLDS + textwrap.dedent(code), tail=HELD)
+
+
+def test_a_scope_that_a_dataset_holds_while_it_waits(trained: Any, tree: Any) -> None:
+    run = held(trained, """
+        for _ in range(2):
+            for x, y in DataLoader(Holds(), batch_size=3):
+                step(x, y)
+        for (x, y), (a, b) in zip(DataLoader(Holds(), batch_size=3), DataLoader(Holds(), batch_size=3)):
+            step(x, y)
+        for i, (x, y) in enumerate(DataLoader(Holds(), batch_size=3)):
+            step(x, y)
+            if i == 1:
+                break
+    """)
+    assert run.left_open == 0
+    assert run.tree == tree("""
+        epoch 4
+          step 14
+            backward 14
+            data_wait 18
+              read 54
+            forward 14
+            optimizer 14
+    """)
+
+
+def test_a_scope_that_a_dataset_holds_while_it_is_asked_by_hand(trained: Any) -> None:
+    run = held(trained, """
+        items = iter(DataLoader(Holds(), batch_size=3))
+        for _ in range(4):
+            next(items)
+        del items
+    """)
+    assert max(node["depth"] for node in run.report["nodes"]) == 1, run.tree
+
+
+def test_a_scope_that_a_workers_dataset_holds_while_it_waits(trained: Any, tree: Any) -> None:
+    run = held(trained, """
+        if __name__ == "__main__":
+            for _ in DataLoader(Holds(), batch_size=3, num_workers=1):
+                pass
+        """)
+    assert run.tree == tree("""
+        epoch 1
+          step 4
+            data_wait 4
+        loader 1
+          fetch 5
+            read 12
+    """)

@@ -228,3 +228,64 @@ def test_a_forest_on_threads(tmp_path: Path) -> None:
     )
     path = ("RandomForestClassifier.predict_proba", "DecisionTreeClassifier.predict_proba")
     assert run.node(*path)["count"] == 20
+
+
+def test_a_method_of_a_pipeline_is_still_a_method(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        "import hodo; hodo.profile(gpu='off')\n"
+        + DATA
+        + """
+from concurrent.futures import ProcessPoolExecutor
+import multiprocessing
+model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+assert inspect.ismethod(model.predict) and model.predict.__self__ is model
+assert model.predict == model.predict and model.predict != model.score
+assert list(inspect.signature(model.predict).parameters)[0] == "X"
+assert (pickle.loads(pickle.dumps(model.predict))(X) == model.predict(X)).all()
+with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+    assert (list(pool.map(model.predict, [X]))[0] == model.predict(X)).all()
+""",
+    )
+    assert run.node("Pipeline.predict")["count"] == 4
+
+
+def test_a_class_that_allows_no_children_is_not_wrapped(tmp_path: Path) -> None:
+    record(
+        tmp_path,
+        START
+        + """
+class Strict(LogisticRegression):
+    def __init_subclass__(cls, *, key, **rest):
+        super().__init_subclass__(**rest)
+
+inside = StandardScaler()
+try:
+    hodo.wrap(make_pipeline(inside, Strict()))
+    raise SystemExit("wrapped")
+except TypeError as error:
+    assert "Strict cannot be wrapped" in str(error) and "hodo.profile()" in str(error)
+assert type(inside) is StandardScaler, "all or none"
+""",
+    )
+
+
+def test_a_search_by_processes_that_outlive_the_recording(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        "import hodo; hodo.profile(frameworks=['sklearn'], gpu='off')\n"
+        + DATA
+        + """
+import pickle
+if __name__ == "__main__":
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3, n_jobs=2)
+    clone(pickle.loads(pickle.dumps(search))).fit(X, y)
+    hodo.shutdown()
+    hodo.shutdown()
+    clone(search).fit(X, y)
+""",
+    )
+    # Six for the search and one with the best; the second search is nobody's.
+    assert run.node("GridSearchCV.fit")["count"] == 1
+    assert run.node("GridSearchCV.fit", "LogisticRegression.fit")["count"] == 7, run.tree
+    assert run.node("GridSearchCV.fit", "LogisticRegression.score")["count"] == 6

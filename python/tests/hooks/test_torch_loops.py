@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 def test_a_plain_script_has_its_tree(trained: Any, tree: Any) -> None:
     run = trained("""
         for epoch in range(3):
@@ -234,6 +236,49 @@ def test_what_is_computed_anew_is_inside_backward(trained: Any, tree: Any) -> No
     """)
 
 
+@pytest.mark.parametrize("layers", [0, 2])
+def test_computing_anew_ends_when_torch_has_enough(trained: Any, layers: int) -> None:
+    run = trained("""
+        from torch.utils.checkpoint import checkpoint
+
+        class Saves(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = mlp()
+
+            def forward(self, x):
+                return checkpoint(self.inner, x, use_reentrant=False)
+
+        for _ in range(2):
+            Saves()(torch.randn(2, 4)).sum().backward()
+    """, f"hodo.profile(layers={layers})")
+    assert run.node("backward", "recompute")["count"] == 2
+    assert all(node["failed"] == 0 for node in run.report["nodes"]), run.report["nodes"]
+
+
+def test_a_closure_that_an_optimizer_calls_after_its_step(trained: Any) -> None:
+    run = trained("""
+        class Keeps(torch.optim.SGD):
+            def step(self, closure=None):
+                self.kept = closure
+                super().step()
+
+        keeps = Keeps(model.parameters(), lr=0.1)
+        x, y = next(iter(loader))
+
+        def closure():
+            loss = loss_of(x, y)
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            keeps.step(closure)
+            keeps.kept()
+            step(x, y)
+    """)
+    assert run.node("optimizer")["count"] == 6
+
+
 def test_closures_come_before_the_step(trained: Any, tree: Any) -> None:
     run = trained("""
         x, y = next(iter(loader))
@@ -275,6 +320,33 @@ def test_autocast_is_noted(trained: Any) -> None:
             model(torch.randn(2, 4))
     """)
     assert [each.get("autocast") for each in run.attributes("forward")] == [None, "bfloat16"]
+
+
+def test_autocast_on_a_gpu_is_noted_without_a_warning(trained: Any, torch2: Any) -> None:
+    run = trained("""
+        import warnings
+        warnings.simplefilter("error")
+        with torch.autocast("cuda", dtype=torch.float16, enabled=True):
+            # Where there is no GPU torch switches it off; what is asked then is the same.
+            torch.set_autocast_enabled("cuda", True)
+            torch.set_autocast_dtype("cuda", torch.float16)
+            model(torch.randn(2, 4))
+    """)
+    assert [each.get("autocast") for each in run.attributes("forward")] == ["float16"]
+
+
+def test_a_scaler_says_left_out_only_where_it_knows(trained: Any, torch2: Any) -> None:
+    run = trained("""
+        # The schedule keeps the step from before the hooks, which nobody sees.
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        hodo.profile()
+        scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+        for x, y in loader:
+            scaler.scale(loss_of(x, y)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    """, profile="")
+    assert [each.get("skipped") for each in run.attributes("optimizer")] == [None] * 4
 
 
 def test_a_scaler_that_leaves_a_step_out(trained: Any, torch2: Any) -> None:

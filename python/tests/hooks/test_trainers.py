@@ -10,14 +10,19 @@ TRANSFORMERS = """
 import hodo
 hodo.profile()
 import torch
+import inspect
+import tempfile
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
 
+# By its name since 4.41, or that before.
+names = inspect.signature(TrainingArguments).parameters
+when = {name: "epoch" for name in ("eval_strategy", "evaluation_strategy") if name in names}
 config = GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=16, n_positions=8)
 row = {"input_ids": torch.zeros(8, dtype=torch.long), "labels": torch.zeros(8, dtype=torch.long)}
 arguments = TrainingArguments(
-    output_dir="out", num_train_epochs=2, per_device_train_batch_size=2, logging_steps=1,
-    gradient_accumulation_steps=2, save_strategy="epoch", eval_strategy="epoch", report_to=[],
-    use_cpu=True, disable_tqdm=True,
+    output_dir=tempfile.mkdtemp(), num_train_epochs=2, per_device_train_batch_size=2, logging_steps=1,
+    gradient_accumulation_steps=2, save_strategy="epoch", report_to=[], use_cpu=True,
+    disable_tqdm=True, **when,
 )
 class Stops(TrainerCallback):
     def on_step_end(self, args, state, control, **_):
@@ -68,12 +73,39 @@ def test_transformers_that_is_stopped(ran: Any) -> None:
     assert run.left_open == 0
 
 
+def test_what_transformers_logs_outside_of_training(ran: Any) -> None:
+    later = """
+import copy, pickle
+with hodo.scope("later"):
+    trainer.evaluate()
+    trainer.predict([row] * 2)
+assert len(trainer.callback_handler.callbacks) == before
+class Copies(TrainerCallback):
+    def on_train_begin(self, *args, **_):
+        for each in trainer.callback_handler.callbacks:
+            assert type(pickle.loads(pickle.dumps(each))) is type(each)
+trainer.add_callback(Copies())
+trainer.train()
+"""
+    run = ran("STOP = False\n" + TRANSFORMERS + later, "transformers", "accelerate", "torch")
+    assert run.marks("later", "evaluate")["eval_loss"]["summary"]
+    assert run.marks("later", "predict")["test_loss"]["summary"]
+
+
 LIGHTNING = """
 import hodo
 hodo.profile()
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 import PACKAGE as L
+import pickle
+
+class Sends(L.Callback):
+    def on_train_start(self, trainer, module):
+        # As a strategy does that starts processes anew.
+        for each in trainer.callbacks:
+            there = pickle.loads(pickle.dumps(each))
+            assert type(there) is type(each) and vars(there).get("_loops", []) == []
 
 class Net(L.LightningModule):
     def __init__(self):
@@ -96,7 +128,7 @@ class Net(L.LightningModule):
 loader = DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=2)
 trainer = L.Trainer(
     max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
-    enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=1,
+    enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=1, callbacks=[Sends()],
 )
 before = len(trainer.callbacks)
 try:
@@ -133,6 +165,10 @@ def test_lightning(ran: Any, tree: Any, package: str) -> None:
     assert [each.get("tag") for each in run.attributes("evaluate")] == ["sanity", None, None]
     assert run.marks("train", "epoch")["loss"]["summary"]
     assert run.marks("train", "epoch", "evaluate")["val_loss"]["summary"]
+    # What another loop logged stays in the Trainer, and is not of this one.
+    assert set(run.marks("train", "epoch", "evaluate")) == {"val_loss"}
+    assert set(run.marks("train", "epoch", "step")) == {"loss"}
+    assert run.marks("train", "epoch", "step")["loss"]["count"] == 8
 
 
 def test_lightning_that_is_stopped(ran: Any) -> None:
@@ -167,3 +203,33 @@ def test_accelerate(ran: Any, tree: Any) -> None:
             forward 8
             optimizer 8
     """)
+
+
+def test_a_transformers_trainer_that_is_resumed_and_has_several_evaluations(ran: Any) -> None:
+    run = ran("""
+import hodo
+import inspect, tempfile
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+names = inspect.signature(TrainingArguments).parameters
+when = {name: "epoch" for name in ("eval_strategy", "evaluation_strategy") if name in names}
+row = {"input_ids": torch.zeros(8, dtype=torch.long), "labels": torch.zeros(8, dtype=torch.long)}
+folder = tempfile.mkdtemp()
+
+def trainer(steps):
+    config = GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=16, n_positions=8)
+    arguments = TrainingArguments(
+        output_dir=folder, max_steps=steps, per_device_train_batch_size=2, report_to=[], use_cpu=True,
+        disable_tqdm=True, save_strategy="steps", save_steps=3, logging_strategy="no", **when,
+    )
+    return Trainer(GPT2LMHeadModel(config), arguments, train_dataset=[row] * 8, eval_dataset={"a": [row], "b": [row]})
+
+trainer(3).train()               # of the four steps of an epoch
+hodo.profile()
+trainer(8).train(resume_from_checkpoint=True)
+""", "transformers", "accelerate", "torch")
+    assert [each["index"] for each in run.attributes("epoch")] == [0, 1]
+    evaluations = run.attributes("evaluate")
+    assert [each["tag"] for each in evaluations] == ["eval_a", "eval_b"] * 2
+    assert not [node for node in run.report["nodes"] if node["path"].count("evaluate") > 1]

@@ -1,6 +1,7 @@
 //! Where the tables of runs lie: folders, and addresses in object stores.
 
 mod check;
+mod cloud;
 mod local;
 mod page;
 mod remote;

@@ -1,14 +1,17 @@
 //! The object stores that a session may read, and no other.
 
+use super::cloud::Cloud;
 use crate::SqlError;
-use object_store::aws::AmazonS3Builder;
-use object_store::client::ClientOptions;
-use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::http::HttpBuilder;
+use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
-use object_store::{ObjectStore, RetryConfig};
+use rustls::crypto::ring;
 use std::sync::Arc;
 use std::time::Duration;
+use stores::RetryConfig;
+use stores::aws::AmazonS3Builder;
+use stores::client::ClientOptions;
+use stores::gcp::GoogleCloudStorageBuilder;
+use stores::http::HttpBuilder;
 use url::Url;
 
 /// A store that does not answer must not hold up the prompt for minutes.
@@ -29,17 +32,18 @@ pub fn local() -> Arc<dyn ObjectStore> {
 
 /// The store of an address; keys and endpoints come from the environment.
 pub fn of(url: &Url) -> Result<Arc<dyn ObjectStore>, SqlError> {
-    let failed = |error: object_store::Error| {
-        SqlError::Source(format!("cannot open {}: {error}", origin(url)))
-    };
+    // It is there already where another store was opened.
+    let _ = ring::default_provider().install_default();
+    let failed =
+        |error: stores::Error| SqlError::Source(format!("cannot open {}: {error}", origin(url)));
     match url.scheme() {
         "s3" => {
             let builder = AmazonS3Builder::from_env().with_url(url.as_str()).with_retry(retry());
-            Ok(Arc::new(builder.build().map_err(failed)?))
+            Ok(Arc::new(Cloud(builder.build().map_err(failed)?)))
         }
         "gs" => {
             let builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
-            Ok(Arc::new(builder.with_retry(retry()).build().map_err(failed)?))
+            Ok(Arc::new(Cloud(builder.with_retry(retry()).build().map_err(failed)?)))
         }
         "http" | "https" => {
             let options = ClientOptions::new()
@@ -47,7 +51,7 @@ pub fn of(url: &Url) -> Result<Arc<dyn ObjectStore>, SqlError> {
                 .with_connect_timeout(CONNECT)
                 .with_timeout(PATIENCE);
             let builder = HttpBuilder::new().with_url(origin(url)).with_client_options(options);
-            Ok(Arc::new(builder.with_retry(retry()).build().map_err(failed)?))
+            Ok(Arc::new(Cloud(builder.with_retry(retry()).build().map_err(failed)?)))
         }
         other => Err(SqlError::Source(format!(
             "cannot read {other}:// addresses; s3, gs, file, http and https are known"

@@ -3,11 +3,11 @@
 use crate::made::{self, Folder};
 use crate::program::{ID, folder, hodo_sql, packed, refusal, rows, stdout};
 use crate::{samples, servers};
-use object_store::aws::AmazonS3Builder;
-use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
 use std::path::Path;
 use std::process::Output;
+use stores::aws::AmazonS3Builder;
+use stores::path::Path as Key;
+use stores::{ObjectStore, ObjectStoreExt};
 
 const QUERY: &str = "select run, path, count, total_ns from tree order by run, path";
 
@@ -101,6 +101,8 @@ fn a_bucket_has_runs() {
         .status()
         .unwrap();
     assert!(made.success());
+    // As `hodo-sql` does for itself.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let store = AmazonS3Builder::new()
         .with_endpoint(&endpoint)
         .with_allow_http(true)

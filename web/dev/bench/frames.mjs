@@ -28,8 +28,8 @@ export async function measureFrames(url, { width = 1920, height = 1000 } = {}) {
     const trace = JSON.parse((await browser.stopTracing()).toString());
     const heap_mib = await page.evaluate(() => Math.round(performance.memory.usedJSHeapSize / 2 ** 20));
     const [boxes, renderer] = await page.evaluate(() => [window.hodoTimeline.batch.count, window.hodoTimeline.rendererKind]);
-    const { cpu, wall } = workPerFrame(trace.traceEvents);
-    return { first_paint_ms: paint_ms, first_boxes_ms: boxes_ms, settled_ms, work: summary(cpu), work_by_the_clock: summary(wall), frames_a_second: +(cpu.length / (MOVING_MS / 1000)).toFixed(1), tile_waits: summary(waits), heap_mib, boxes, renderer };
+    const { cpu, wall, apart } = workPerFrame(trace.traceEvents);
+    return { first_paint_ms: paint_ms, first_boxes_ms: boxes_ms, settled_ms, work: summary(cpu), work_by_the_clock: summary(wall), frames_apart: summary(apart), frames_a_second: +(cpu.length / (MOVING_MS / 1000)).toFixed(1), tile_waits: summary(waits), heap_mib, boxes, renderer };
   } finally {
     await browser.close();
   }
@@ -57,7 +57,7 @@ function move(moving_ms) {
   });
 }
 
-/** Milliseconds that the page's main thread was at work from each frame to the next: on a processor, and by the clock. */
+/** Milliseconds that the page's main thread was at work from each frame to the next, on a processor and by the clock, and from one frame to the next. */
 function workPerFrame(events) {
   const byThread = new Map();
   const key = ({ pid, tid }) => `${pid}/${tid}`;
@@ -67,7 +67,7 @@ function workPerFrame(events) {
   const [main] = [...byThread.values()].sort((a, b) => fired(b) - fired(a));
   const tasks = main.filter(({ name, ph }) => ph === "X" && name === "RunTask").sort((a, b) => a.ts - b.ts);
   const starts = main.filter(({ name }) => name === "FireAnimationFrame").map(({ ts }) => ts).sort((a, b) => a - b);
-  const [cpu, wall] = [[], []];
+  const [cpu, wall, begun] = [[], [], []];
   let next = 0;
   for (const { ts, dur = 0, tdur = 0 } of tasks) {
     // A task that holds the callbacks of a frame begins that frame.
@@ -76,10 +76,12 @@ function workPerFrame(events) {
     if (isFrame) {
       cpu.push(0);
       wall.push(0);
+      begun.push(ts);
     }
     if (cpu.length === 0) continue;
     cpu[cpu.length - 1] += tdur / 1000;
     wall[wall.length - 1] += dur / 1000;
   }
-  return { cpu, wall };
+  const apart = begun.slice(1).map((ts, at) => (ts - begun[at]) / 1000);
+  return { cpu, wall, apart };
 }

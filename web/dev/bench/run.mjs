@@ -29,6 +29,7 @@ row("server: memory once open, most while opening", ...all(({ server }) => `${se
 row("browser: first paint, first boxes (run open)", ...all(({ browser }) => `${browser.first_paint_ms} ms, ${browser.first_boxes_ms} ms`));
 row("browser: main thread per frame, processor time, p50 / p95 / max", ...all(({ browser }) => spread(browser.work)));
 row("browser: the same by the clock", ...all(({ browser }) => spread(browser.work_by_the_clock)));
+row("browser: from one frame to the next, p50 / p95 / max", ...all(({ browser }) => spread(browser.frames_apart)));
 row("browser: frames a second, renderer", ...all(({ browser }) => `${browser.frames_a_second}, ${browser.renderer}`));
 row("browser: tiles while moving, p50 / p95 / max", ...all(({ browser }) => spread(browser.tile_waits)));
 row("browser: script memory", ...all(({ browser }) => `${browser.heap_mib} MiB`));

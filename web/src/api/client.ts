@@ -42,7 +42,7 @@ export async function getJsonOrNothing<T>(url: string): Promise<T | null> {
 
 /** The bytes at an address, fetched beside the page; nothing is remembered. */
 export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  if (isShareFile()) return (await checked(inlined(url))).arrayBuffer();
+  if (isShareFile()) return (await checked(await inlined(url))).arrayBuffer();
   const { status, bytes } = await heard(fetchBeside(url, signal), signal);
   if (status !== 200) await checked(new Response(bytes, { status }));
   return bytes;
@@ -55,9 +55,26 @@ export async function postJson<T>(url: string, body: unknown, signal?: AbortSign
   return (await response.json()) as T;
 }
 
-/** Forgets what was answered at addresses that begin so. */
-export function forget(prefix: string): void {
-  answers.deleteWhere((url) => url.startsWith(prefix));
+/** The runs that an address asks about: one, or two that are compared. */
+export function runsOf(url: string): string[] {
+  const [, run, other] = /^api\/runs\/([^/?]+)\/(?:compare\/([^/?]+))?/.exec(url) ?? [];
+  return [run, other].filter((id) => id !== undefined).map(decodeURIComponent);
+}
+
+/** Forgets what was answered about a run. */
+export function forgetRun(run: string): void {
+  answers.deleteWhere((url) => runsOf(url).includes(run));
+}
+
+/** Forgets what was answered about all runs, and says which these were. */
+export function forgetRuns(): string[] {
+  const runs = new Set<string>();
+  answers.deleteWhere((url) => {
+    const of = runsOf(url);
+    for (const run of of) runs.add(run);
+    return of.length > 0;
+  });
+  return [...runs];
 }
 
 /** Forgets the list of runs. */
@@ -66,7 +83,7 @@ export function forgetList(): void {
 }
 
 async function ask(url: string, init: RequestInit = {}): Promise<Response> {
-  if (isShareFile()) return checked(inlined(url));
+  if (isShareFile()) return checked(await inlined(url));
   return checked(await heard(fetch(url, { credentials: "same-origin", ...init }), init.signal));
 }
 

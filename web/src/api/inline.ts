@@ -1,7 +1,8 @@
 /** A shared file carries its answers in itself, in an element with this id, and asks nobody. */
 const ELEMENT = "hodo-inline";
 
-type Inline = { json: unknown } | { base64: string };
+/** An answer as it is, or deflated and in base 64. */
+type Inline = { json: unknown } | { packed: string };
 let data: Record<string, Inline> | null | undefined;
 
 function load(): Record<string, Inline> | null {
@@ -18,11 +19,12 @@ export function isShareFile(): boolean {
 }
 
 /** The answer that the file has for an address; 404 where it has none. */
-export function inlined(url: string): Response {
+export async function inlined(url: string): Promise<Response> {
   const found = load()?.[url];
   if (!found) return missing();
   if ("json" in found) return new Response(JSON.stringify(found.json));
-  return new Response(Uint8Array.from(atob(found.base64), (sign) => sign.charCodeAt(0)));
+  const bytes = Uint8Array.from(atob(found.packed), (sign) => sign.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
 }
 
 function missing(): Response {

@@ -1,8 +1,10 @@
 import { signal } from "@preact/signals";
-import { forget, forgetList } from "./client";
+import { forgetList, forgetRun, forgetRuns } from "./client";
 import { isShareFile } from "./inline";
+import type { EventName, Listener, Sign } from "./stream";
+import { listenTogether } from "./tabs";
 
-/** How far a run has grown, as the server last said. */
+/** How far a run has grown, as the server last said; a generation below zero is one that may have been missed. */
 export interface Growth { generation: number; end_ns: number }
 
 /** Growth by run, of runs that are being recorded. */
@@ -11,23 +13,70 @@ export const growth = signal<Record<string, Growth>>({});
 export const listVersion = signal(0);
 /** Whether the server is there to tell of growth; `null` before it was asked. */
 export const connected = signal<boolean | null>(null);
+/** Whether the server at this address is another than the one that the page came from. */
+export const isOldAddress = signal(false);
 
-/** Listens for growth for as long as the page is open; the browser connects again by itself. */
+/** What changes whenever one of some runs has grown. */
+export function versionOf(runs: readonly string[]): string {
+  return runs.map((run) => growth.value[run]?.generation ?? 0).join();
+}
+
+/** Listens for growth for as long as the page is shown; what was missed meanwhile is asked anew. */
 export function followGrowth(): void {
   if (isShareFile() || typeof EventSource === "undefined") return;
-  const events = new EventSource("api/events");
-  events.addEventListener("open", () => (connected.value = true));
-  // A server that refuses the stream for good is one that does not tell of growth, not one that is gone.
-  events.addEventListener("error", () => (connected.value = events.readyState === EventSource.CLOSED ? null : false));
-  events.addEventListener("grew", (event) => grew(event.data as string));
-  events.addEventListener("runs", () => {
-    forgetList();
-    listVersion.value++;
-  });
+  let stop: (() => void) | null = null;
+  const heard = new Heard();
+  const look = () => {
+    if (document.hidden) {
+      stop?.();
+      stop = null;
+      heard.missed();
+    } else stop ??= listenTogether(heard);
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+}
+
+/** Takes in what is heard, and knows when something may have been missed. */
+class Heard implements Listener {
+  /** The connection that was heard last; `undefined` while nothing can have been missed. */
+  private connection: string | null | undefined;
+
+  missed(): void {
+    this.connection = null;
+  }
+
+  sign(sign: Sign, connection: string): void {
+    connected.value = sign === "none" || sign === "refused" ? null : sign === "there";
+    isOldAddress.value = sign === "refused";
+    if (sign !== "there" || connection === this.connection) return;
+    if (this.connection !== undefined) catchUp();
+    this.connection = connection;
+  }
+
+  event(name: EventName, data: string): void {
+    if (name === "grew") grew(data);
+    else listChanged();
+  }
+}
+
+function listChanged(): void {
+  forgetList();
+  listVersion.value++;
 }
 
 function grew(data: string): void {
   const { run, generation, end_ns } = JSON.parse(data) as Growth & { run: string };
-  forget(`api/runs/${encodeURIComponent(run)}/`);
+  forgetRun(run);
   growth.value = { ...growth.value, [run]: { generation, end_ns } };
+}
+
+let caughtUp = 0;
+
+/** Has everything asked anew that is looked at. */
+function catchUp(): void {
+  const generation = -++caughtUp;
+  const missed = forgetRuns().map((run) => [run, { generation, end_ns: growth.value[run]?.end_ns ?? 0 }]);
+  growth.value = { ...growth.value, ...Object.fromEntries(missed) };
+  listChanged();
 }

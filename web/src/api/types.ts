@@ -10,11 +10,12 @@ export interface ListedRun {
   duration_ns: number | null;
   processes: number | null;
   scopes: number | null;
-  kernels: number | null;
+  gpu_work: number | null;
   gpu: string[] | null;
-  rank: number | null;
+  ranks: number[];
   attributes: Record<string, unknown> | null;
   lost: number | null;
+  bytes?: number | null;
   main_mark: { name: string; values: (number | null)[] } | null;
 }
 
@@ -93,7 +94,7 @@ export interface KernelRow {
   scopes: { path: string[]; count: number; total_ns: number }[];
 }
 export interface MachineSeries { source: string; metric: string; unit: string; mean: number | null; min: number | null; max: number | null; last: number | null }
-export interface Machine { host: string; absent: { part: string; why: string; fix: string }[]; gpus: { uuid: string; name: string }[]; series: MachineSeries[]; lost_rows: number }
+export interface Machine { host: string; live?: boolean; absent: { part: string; why: string; fix: string }[]; gpus: { uuid: string; name: string }[]; series: MachineSeries[]; lost_rows: number }
 export interface ReportProcess {
   info: { pid: number; host: string; rank: number | null; argv: string[] };
   state: string;
@@ -114,10 +115,14 @@ export interface Report {
   spans_shown: number;
   spans_untimed: number;
   nodes: ReportNode[];
+  /** Paths that are not among `nodes`, since there are too many. */
+  nodes_left_out?: number;
+  /** Threads that are not among those of the processes. */
+  threads_left_out?: number;
   by_self: { name: string; count: number; total_ns: number; self_ns: number }[];
   by_total: { name: string; count: number; total_ns: number; self_ns: number }[];
   marks_outside_scopes: ReportMark[];
-  gpu: { captured: number; missing: Absence[]; all: GpuWork | null; outside: GpuWork | null; gaps: number; lost_kernels: number; counts: { dropped: number; lost: number } | null };
+  gpu: { captured: number; devices: number; missing: Absence[]; all: GpuWork | null; outside: GpuWork | null; gaps: number; lost_kernels: number; counts: { dropped: number; lost: number } | null };
   energy: { total_j: number; gpus: { name: string; total_j: number }[] } | null;
   machines: Machine[];
   verdict: Verdict | null;
@@ -129,9 +134,9 @@ export interface Report {
 }
 
 /** The steps of a run; a run without any has only `why`. */
-export interface Steps { path: string[] | string | null; step_ns?: number[]; start_ns?: number[]; index?: (number | null)[]; parts?: Record<string, (number | null)[]> | null; per_point?: number | null; why?: string | null }
+export interface Steps { path: string[] | string | null; count?: number; durations?: Durations | null; largest_index?: number | null; step_ns?: number[]; start_ns?: number[]; index?: (number | null)[]; rank?: (number | null)[]; parts?: Record<string, (number | null)[]> | null; per_point?: number | null; why?: string | null }
 /** The steps of a run that has some. */
-export interface SomeSteps extends Steps { step_ns: number[]; start_ns: number[]; index: (number | null)[] }
+export interface SomeSteps extends Steps { durations: Durations; step_ns: number[]; start_ns: number[]; index: (number | null)[] }
 
 export type TrackKind = "thread" | "stream" | "series" | "marks";
 export interface Track {
@@ -139,6 +144,8 @@ export interface Track {
   kind: TrackKind;
   /** Name of the process for people, or its number. */
   process: string | number | null;
+  /** Which process of the run. */
+  process_index?: number;
   host?: string | null;
   pid: number | null;
   rank: number | null;
@@ -152,7 +159,7 @@ export interface Track {
   mark?: string;
   device?: string | number | null;
 }
-export interface TracksAnswer { generation: number; end_ns: number; start_unix_ns: number | null; names: string[]; tracks: Track[] }
+export interface TracksAnswer { generation: number; live?: boolean; end_ns: number; start_unix_ns: number | null; names: string[]; tracks: Track[]; tracks_left_out?: number }
 
 export interface Placed { id: string; name: string; track: string; depth: number; start_ns: number; duration_ns: number; kind?: string }
 export interface Instances { count: number; histogram: { edges_ns: number[]; counts: number[] }; p50_ns: number; p95_ns: number; max_ns: number }
@@ -166,12 +173,18 @@ export interface SpanDetails extends Placed {
   cpu_ns: number | null;
   gpu_ns: number | null;
   attributes: Record<string, unknown>;
+  /** The first of its marks, scopes inside and kernels, and how many there are. */
   marks: { name: string; at_ns?: number | null; value: unknown }[];
+  marks_count?: number;
   parent: string | null;
   children: Placed[];
+  children_count?: number;
   kernels: SpanKernel[];
+  kernels_count?: number | null;
   instances: Instances | null;
-  why?: Record<string, string>;
+  /** Why there is no CPU or GPU time. */
+  cpu_why?: string | null;
+  gpu_why?: string | null;
 }
 export interface KernelDetails extends Placed {
   full_name?: string;
@@ -189,15 +202,20 @@ export interface KernelDetails extends Placed {
 
 export interface RangeScope { path: string[] | string; name: string; count: number; total_ns: number; self_ns: number; cpu_ns: number | null; gpu_ns: number | null }
 export interface RangeAnswer {
+  /** The longest scopes and kernels, and how many there are. */
   scopes: RangeScope[];
+  scopes_count?: number;
   kernels: { name: string; count: number; total_ns: number; mean_ns?: number | null }[];
+  kernels_count?: number;
   gpu_busy_ns: number | null;
+  /** Devices that the time is added up over, counted by process. */
+  gpu_devices?: number;
   marks: { name: string; count: number; mean?: number | null; min?: number | null; max?: number | null; last?: unknown }[];
 }
 export interface FlameNode { name: string; tag: string | Tag | null; value_ns: number; self_ns: number; count: number; children: FlameNode[]; rest?: FlameRest | null }
 /** Paths that are too small to be shown by themselves. */
 export interface FlameRest { paths: number; value_ns: number }
-export interface FlameAnswer { by: string; roots: FlameNode[]; why?: string | null; rest?: FlameRest | null }
+export interface FlameAnswer { by: string; total_ns?: number; roots: FlameNode[]; why?: string | null; rest?: FlameRest | null }
 export interface SearchAnswer { hits: Placed[]; total: number }
 export interface MarkName { name: string; kind?: string; count: number; last: unknown }
 export interface MarkValues { x: number[]; y: (number | null)[]; min?: (number | null)[]; max?: (number | null)[] }
@@ -212,8 +230,11 @@ export interface ComparedKernel { name: string; judgement: string; base: KernelN
 export interface Explanation {
   path: string[];
   judgement: string;
+  of: "typical" | "mean";
   difference_ns: number;
   ratio: number;
+  parts_ns: number;
+  parallel: boolean;
   parts: { path: string[]; difference_ns: number; share: number; by_count_ns: number; real: boolean }[];
 }
 export interface Comparison {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "./client";
-import { growth, listVersion } from "./live";
+import { listVersion, versionOf } from "./live";
 
 export interface Answer<T> {
   data: T | null;
@@ -8,10 +8,10 @@ export interface Answer<T> {
   loading: boolean;
 }
 
-/** The JSON at an address (none for `null`), asked again when the run has grown; the old answer stays meanwhile. */
-export function useJson<T>(url: string | null, run: string | null = null): Answer<T> {
+/** The JSON at an address (none for `null`), asked again when one of the runs has grown, or the list of them is another; the old answer stays meanwhile. */
+export function useJson<T>(url: string | null, ...runs: string[]): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>({ data: null, error: null, loading: url !== null });
-  const version = run === null ? listVersion.value : (growth.value[run]?.generation ?? 0);
+  const version = runs.length === 0 ? listVersion.value : versionOf(runs);
   const last = useRef<string | null>(null);
   useEffect(() => {
     if (url === null) {

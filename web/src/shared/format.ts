@@ -73,6 +73,11 @@ export function change(ratio: number | null | undefined): string {
   return (ratio > 0 ? "+" : "") + percent(ratio);
 }
 
+/** The same; what grew more than tenfold is said as a factor. */
+export function wideChange(ratio: number | null | undefined): string {
+  return typeof ratio === "number" && ratio >= 9.995 ? `${digits(ratio + 1)} ×` : change(ratio);
+}
+
 /** Bytes with a binary unit. */
 export function bytes(n: number | null | undefined): string {
   if (n === null || n === undefined) return NOT_CAPTURED;
@@ -118,7 +123,7 @@ export function anyValue(value: unknown): string {
 
 /** Text that cannot be told from a longer one by its look: control and direction signs are shown as such. */
 export function plain(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (sign) => {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (sign) => {
     const code = sign.charCodeAt(0);
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : "\ufffd";
   });

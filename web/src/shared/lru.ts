@@ -2,7 +2,7 @@
 export class Lru<K, V> {
   private readonly map = new Map<K, V>();
 
-  constructor(private readonly most: number) {}
+  constructor(public most: number) {}
 
   get size(): number {
     return this.map.size;

@@ -22,7 +22,7 @@ export function Drawer({ control, run }: { control: Control; run: string }) {
   };
   return (
     <section class="tl-drawer" aria-label="Details" style={{ height: `${height}px` }}>
-      <div class="tl-grip" role="separator" aria-orientation="horizontal" aria-label="Height of the details" tabIndex={0}
+      <div class="tl-grip" role="separator" aria-orientation="horizontal" aria-label="Height of the details" aria-valuenow={height} aria-valuemin={LEAST_PX} aria-valuemax={innerHeight - 200} tabIndex={0}
         onPointerDown={(event) => { from.current = event.clientY + height; event.currentTarget.setPointerCapture(event.pointerId); }}
         onPointerMove={resize}
         onKeyDown={(event) => { if (event.key === "ArrowUp") setHeight(height + 20); if (event.key === "ArrowDown") setHeight(Math.max(LEAST_PX, height - 20)); }} />

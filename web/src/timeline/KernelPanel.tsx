@@ -7,6 +7,7 @@ import { Loading } from "../ui/Loading";
 import { Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import type { Control } from "./control";
+import { instant } from "./ruler";
 import { AllInstances } from "./SpanPanel";
 
 /** Details of one piece of GPU work: where it was launched, its shape, and all others of its name. */
@@ -27,7 +28,7 @@ export function KernelPanel({ run, id, control }: { run: string; id: string; con
   };
   const facts: [string, string | null][] = [
     ["time", duration(data.duration_ns)],
-    ["start", duration(data.start_ns)],
+    ["start", instant(data.start_ns, data.duration_ns)],
     ["after its launch", data.launch ? duration(data.start_ns - data.launch.at_ns) : null],
     ["stream", String(data.stream)],
     ["grid", shape(data.grid)],

@@ -9,8 +9,12 @@ import { Loading } from "../ui/Loading";
 import { Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import type { Control } from "./control";
+import { listed } from "./listed";
+import { instant } from "./ruler";
 import type { Viewport } from "./viewport";
 
+/** Kernels that are listed: the table of scopes beside them can be searched, this one cannot. */
+const KERNELS = 60;
 const pathText = (path: string[] | string): string => (typeof path === "string" ? path : path.join("/"));
 
 /** What the selected range holds: scopes, kernels and marks, added up. */
@@ -31,8 +35,8 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
     <div class="panel">
       <div class="panel-main narrow">
         <h2>Range of {duration(width)}</h2>
-        <div class="muted">from {duration(range.t0)} to {duration(range.t1)}</div>
-        {data && <div class="muted">GPU busy {data.gpu_busy_ns === null ? <span class="faint">not captured</span> : <>{duration(data.gpu_busy_ns)}, {percent(data.gpu_busy_ns / width)}</>}</div>}
+        <div class="muted">from {instant(range.t0, width)} to {instant(range.t1, width)}</div>
+        {data && <div class="muted">GPU busy {data.gpu_busy_ns === null ? <span class="faint">not captured</span> : <>{duration(data.gpu_busy_ns)}{data.gpu_devices === 1 ? `, ${percent(data.gpu_busy_ns / width)}` : ""}</>}</div>}
         <div class="row wrap actions">
           <button onClick={() => control.engine.fit(range.t0, range.t1)}>Zoom to it</button>
           <a href={viewLink("flame", run, link)}>Flame</a> <a href={viewLink("tables", run, link)}>Tables</a>
@@ -41,11 +45,13 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
       </div>
       {error && <Failure small error={error} />}
       {!data && !error && <Loading what="the range" />}
-      {data && <div class="panel-part wide fill"><DataTable label="scopes in the range" columns={columns} rows={data.scopes} sort="-self_ns" words={(row) => [pathText(row.path)]} /></div>}
+      {data && <div class="panel-part wide fill"><DataTable label="scopes in the range" columns={columns} rows={data.scopes} sort="-self_ns" empty={filter ? "No scope that fits the filter is open in this range." : "No scope is open in this range."} words={(row) => [pathText(row.path)]}>
+        {data.scopes.length < (data.scopes_count ?? 0) && <span class="faint">{listed("longest", data.scopes.length, data.scopes_count)}</span>}
+      </DataTable></div>}
       {data && data.kernels.length > 0 && (
-        <div class="panel-part">
-          <h3>Kernels</h3>
-          <table aria-label="Kernels in the range"><tbody>{data.kernels.slice(0, 60).map((kernel) => <tr><td class="ellipsis"><Name text={kernel.name} /></td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.total_ns)}</td></tr>)}</tbody></table>
+        <div class="panel-part beside">
+          <h3>Kernels <span class="faint">{listed("longest", Math.min(KERNELS, data.kernels.length), data.kernels_count ?? data.kernels.length)}</span></h3>
+          <table aria-label="Kernels in the range"><tbody>{data.kernels.slice(0, KERNELS).map((kernel) => <tr><td class="ellipsis"><Name text={kernel.name} /></td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.total_ns)}</td></tr>)}</tbody></table>
         </div>
       )}
     </div>

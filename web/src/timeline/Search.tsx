@@ -1,50 +1,63 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { getJson, query, runUrl } from "../api/client";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { getJson, runUrl } from "../api/client";
+import { growth } from "../api/live";
 import type { SearchAnswer } from "../api/types";
 import { count, cut, plain } from "../shared/format";
 import { route, setParams } from "../state/route";
 import type { Control } from "./control";
+import { Hits } from "./hits";
 
 const PAUSE_MS = 250;
-const LIMIT = 500;
+/** Hits of one answer, as many as the server gives. */
+const LIMIT = 1000;
 
 /** Search by name; Enter and Shift+Enter walk the hits. */
 export function Search({ control, run }: { control: Control; run: string }) {
   const text = route.value.params.q ?? "";
   const [typed, setTyped] = useState(text);
-  const [answer, setAnswer] = useState<SearchAnswer | null>(null);
-  const [at, setAt] = useState(-1);
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [error, setError] = useState<Error | null>(null);
   const timer = useRef<number | undefined>(undefined);
   const filter = route.value.params.filter ?? "";
+  const generation = growth.value[run]?.generation;
+  const hits = useMemo(() => new Hits({ limit: LIMIT, ask: (after_ns) => getJson<SearchAnswer>(runUrl(run, "search", { q: text, after_ns, limit: LIMIT, filter })) }), [run, text, filter]);
+  useEffect(() => setTyped(text), [text]);
   useEffect(() => {
-    setAt(-1);
-    setAnswer(null);
+    setShown(null);
+    setError(null);
+  }, [hits]);
+  useEffect(() => {
     if (!text) return;
     let wanted = true;
-    getJson<SearchAnswer>(runUrl(run, "search") + query({ q: text, limit: LIMIT, filter })).then(
-      (found) => wanted && setAnswer(found),
-      () => wanted && setAnswer({ hits: [], total: 0 }),
-    );
+    hits.refresh().then(() => null, (failure: Error) => failure).then((failure) => {
+      if (!wanted) return;
+      setShown(failure ? null : shownOf(hits));
+      setError(failure);
+    });
     return () => {
       wanted = false;
     };
-  }, [text, run, filter]);
+  }, [hits, generation]);
   const apply = (value: string) => {
     clearTimeout(timer.current);
     setParams({ q: value });
   };
-  const move = (by: 1 | -1) => {
-    const hits = answer?.hits ?? [];
-    if (hits.length === 0) return;
-    const next = at < 0 ? firstInView(hits, control, by) : (at + by + hits.length) % hits.length;
-    setAt(next);
-    control.goTo(hits[next]!);
+  const move = async (by: 1 | -1) => {
+    const { view, end_ns } = control.engine;
+    try {
+      const hit = await hits.move(by, view.value.t0, end_ns);
+      setShown(shownOf(hits));
+      setError(null);
+      if (hit) control.goTo(hit);
+    } catch (failure) {
+      setError(failure as Error);
+    }
   };
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
       event.preventDefault();
       if (typed !== text) apply(typed);
-      else move(event.shiftKey ? -1 : 1);
+      else void move(event.shiftKey ? -1 : 1);
     } else if (event.key === "Escape") (event.currentTarget as HTMLElement).blur();
     event.stopPropagation();
   };
@@ -57,20 +70,26 @@ export function Search({ control, run }: { control: Control; run: string }) {
           clearTimeout(timer.current);
           timer.current = window.setTimeout(() => apply(value), PAUSE_MS);
         }} onKeyDown={keys} />
-      {text && answer && (
+      {text && error && <span class="bad ellipsis" role="alert" title={error.message}>The search failed: {error.message}</span>}
+      {text && shown && (
         <span class="row" role="status">
-          <button class="plain" aria-label="Previous hit" disabled={!answer.hits.length} onClick={() => move(-1)}>‹</button>
-          <span class="muted">{answer.total === 0 ? `nothing is called “${cut(plain(text), 30)}”` : at < 0 ? `${count(answer.total)} found` : `${count(at + 1)} of ${count(answer.total)}`}</span>
-          <button class="plain" aria-label="Next hit" disabled={!answer.hits.length} onClick={() => move(1)}>›</button>
+          <button class="plain" aria-label="Previous hit" disabled={shown.total === 0} onClick={() => void move(-1)}>‹</button>
+          <span class="muted">{shown.total === 0 ? `nothing is called “${cut(plain(text), 30)}”` : words(shown)}</span>
+          <button class="plain" aria-label="Next hit" disabled={shown.total === 0} onClick={() => void move(1)}>›</button>
         </span>
       )}
     </div>
   );
 }
 
-/** The first hit from the middle of the view on; backwards the one before it. */
-function firstInView(hits: SearchAnswer["hits"], control: Control, by: 1 | -1): number {
-  const at = hits.findIndex((hit) => hit.start_ns >= control.engine.view.value.t0);
-  if (by > 0) return Math.max(0, at);
-  return at <= 0 ? hits.length - 1 : at - 1;
+/** What is shown of the hits. */
+interface Shown { total: number; number: number | null; isAtOne: boolean }
+
+function shownOf({ total, number, current }: Hits): Shown {
+  return { total, number, isAtOne: current !== null };
+}
+
+function words({ total, number, isAtOne }: Shown): string {
+  if (!isAtOne) return `${count(total)} found`;
+  return `${number === null ? "one" : count(number)} of ${count(total)}`;
 }

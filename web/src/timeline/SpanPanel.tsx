@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { runUrl } from "../api/client";
 import type { Placed, SpanDetails, SpanKernel } from "../api/types";
 import { useJson } from "../api/use";
-import { withTerm } from "../shared/filter";
+import { termOf, withTerm } from "../shared/filter";
 import { anyValue, count, cut, duration, percent, plain } from "../shared/format";
 import { tagText } from "../shared/tag";
 import { route, setParams, viewLink } from "../state/route";
@@ -11,6 +11,8 @@ import { Loading } from "../ui/Loading";
 import { Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import type { Control } from "./control";
+import { listed } from "./listed";
+import { instant } from "./ruler";
 
 const ARROWS = 40;
 
@@ -38,8 +40,8 @@ export function SpanPanel({ run, id, control }: { run: string; id: string; contr
         </div>
       </div>
       <Attributes data={data} />
-      {data.kernels.length > 0 && <Kernels kernels={data.kernels} control={control} />}
-      {data.children.length > 0 && <Inside inside={data.children} whole_ns={data.duration_ns} control={control} />}
+      {data.kernels.length > 0 && <Kernels kernels={data.kernels} all={data.kernels_count} control={control} />}
+      {data.children.length > 0 && <Inside inside={data.children} all={data.children_count} whole_ns={data.duration_ns} control={control} />}
       {data.instances && <AllInstances name={data.name} instances={data.instances} duration_ns={data.duration_ns} />}
     </div>
   );
@@ -54,16 +56,16 @@ function launches(data: SpanDetails) {
 }
 
 function Times({ data }: { data: SpanDetails }) {
-  const facts: [string, number | null, string?][] = [
-    ["total", data.duration_ns], ["self", data.self_ns], ["CPU", data.cpu_ns, data.why?.cpu_ns], ["GPU", data.gpu_ns, data.why?.gpu_ns],
+  const facts: [string, number | null, (string | null)?][] = [
+    ["total", data.duration_ns], ["self", data.self_ns], ["CPU", data.cpu_ns, data.cpu_why], ["GPU", data.gpu_ns, data.gpu_why],
   ];
   return (
     <dl class="facts">
       {facts.map(([what, ns, why]) => (
-        <div><dt>{what}</dt><dd title={ns === null ? (why ?? "not captured") : undefined}>{ns === null ? <span class="faint">not captured</span> : duration(ns)}
+        <div><dt>{what}</dt><dd>{ns === null ? <span class="faint">not captured{why && `: ${plain(why)}`}</span> : duration(ns)}
           {what !== "total" && ns !== null && data.duration_ns > 0 && <span class="faint"> {percent(ns / data.duration_ns)}</span>}</dd></div>
       ))}
-      <div><dt>start</dt><dd>{duration(data.start_ns)}</dd></div>
+      <div><dt>start</dt><dd>{instant(data.start_ns, data.duration_ns)}</dd></div>
       <div><dt>on</dt><dd>{[data.process, data.thread].filter(Boolean).map((text) => plain(String(text))).join(" · ") || "–"}</dd></div>
     </dl>
   );
@@ -72,32 +74,40 @@ function Times({ data }: { data: SpanDetails }) {
 function Attributes({ data }: { data: SpanDetails }) {
   const attributes = Object.entries(data.attributes ?? {});
   if (attributes.length === 0 && data.marks.length === 0) return null;
-  const add = (key: string, value: unknown) => setParams({ filter: withTerm(route.value.params.filter ?? "", key, String(value)) });
+  const canFilter = attributes.some(([key, value]) => termOf(key, value) !== null);
   return (
     <div class="panel-part">
       {attributes.length > 0 && <>
-        <h3>Attributes <span class="faint">click to filter</span></h3>
+        <h3>Attributes {canFilter && <span class="faint">click to filter</span>}</h3>
         <dl class="pairs">
-          {attributes.map(([key, value]) => <><dt><bdi>{cut(plain(key), 80)}</bdi></dt><dd><button class="link" title="Filter by this" onClick={() => add(key, value)}><bdi>{cut(plain(anyValue(value)), 400)}</bdi></button></dd></>)}
+          {attributes.map(([key, value]) => <><dt><bdi>{cut(plain(key), 80)}</bdi></dt><dd><Attribute name={key} value={value} /></dd></>)}
         </dl>
       </>}
       {data.marks.length > 0 && <>
-        <h3>Marks</h3>
+        <h3>Marks <span class="faint">{listed("first", data.marks.length, data.marks_count)}</span></h3>
         <dl class="pairs">{data.marks.map((mark) => <><dt><bdi>{cut(plain(mark.name), 80)}</bdi></dt><dd>{cut(plain(anyValue(mark.value)), 400)}</dd></>)}</dl>
       </>}
     </div>
   );
 }
 
-function Kernels({ kernels, control }: { kernels: SpanKernel[]; control: Control }) {
+/** The value of an attribute; a click filters by it where filters can say it. */
+function Attribute({ name, value }: { name: string; value: unknown }) {
+  const term = termOf(name, value);
+  const text = <bdi>{cut(plain(anyValue(value)), 400)}</bdi>;
+  const add = () => setParams({ filter: withTerm(route.value.params.filter ?? "", name, term ?? "") });
+  return term === null ? text : <button class="link" title="Filter by this" onClick={add}>{text}</button>;
+}
+
+function Kernels({ kernels, all, control }: { kernels: SpanKernel[]; all: number | null | undefined; control: Control }) {
   const go = (kernel: SpanKernel) => control.goTo({ ...kernel, track: String(kernel.track), depth: kernel.depth ?? 0, kind: "kernel" });
   return (
     <div class="panel-part wide">
-      <h3>Its kernels <span class="faint">{count(kernels.length)}</span></h3>
+      <h3>Its kernels <span class="faint">{listed("first", kernels.length, all)}</span></h3>
       <table aria-label="Kernels of the scope">
         <thead><tr><th>kernel</th><th class="num">time</th><th class="num">after launch</th><th>stream</th></tr></thead>
         <tbody>
-          {kernels.slice(0, 100).map((kernel) => (
+          {kernels.map((kernel) => (
             <tr class="pickable" onClick={() => go(kernel)}>
               <td class="ellipsis"><button class="link" onClick={() => go(kernel)}><Name text={kernel.name} /></button></td>
               <td class="num">{duration(kernel.duration_ns)}</td>
@@ -111,10 +121,10 @@ function Kernels({ kernels, control }: { kernels: SpanKernel[]; control: Control
   );
 }
 
-function Inside({ inside, whole_ns, control }: { inside: Placed[]; whole_ns: number; control: Control }) {
+function Inside({ inside, all, whole_ns, control }: { inside: Placed[]; all: number | undefined; whole_ns: number; control: Control }) {
   return (
     <div class="panel-part">
-      <h3>Inside it <span class="faint">{inside.length >= 100 ? "first 100" : count(inside.length)}</span></h3>
+      <h3>Inside it <span class="faint">{listed("first", inside.length, all)}</span></h3>
       <table aria-label="Scopes inside">
         <tbody>
           {inside.map((child) => (

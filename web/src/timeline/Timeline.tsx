@@ -1,8 +1,10 @@
 import { effect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { runUrl } from "../api/client";
+import { connected } from "../api/live";
 import type { TracksAnswer } from "../api/types";
 import { useJson } from "../api/use";
+import { many } from "../shared/format";
 import { route } from "../state/route";
 import { theme } from "../state/theme";
 import { Loading } from "../ui/Loading";
@@ -30,13 +32,13 @@ export function Timeline({ run }: { run: string }) {
     const range = readRange(route.value.params);
     const view = readRange(route.value.params, "v0", "v1") ?? (range && fitted(range.t0, range.t1));
     control.engine.setTracks(answer.data, view);
-    control.engine.overlay.range = range;
     control.replace();
   }, [control, answer.data]);
   useEffect(() => control?.engine.refilter(), [control, filter]);
   const { t0, t1, v0, v1, sel } = route.value.params;
   useEffect(() => control?.follow(route.value.params), [control, t0, t1, v0, v1, sel]);
-  const isEmpty = answer.data !== null && answer.data.tracks.length === 0;
+  const hasTracks = (answer.data?.tracks.length ?? 0) > 0;
+  const isEmpty = answer.data !== null && answer.data.tracks.length === 0 && !answer.data.tracks_left_out;
   const ref = (name: keyof Stage | "tip") => (element: HTMLElement | null) => {
     if (element) (parts.current as Record<string, HTMLElement>)[name] = element;
   };
@@ -50,11 +52,12 @@ export function Timeline({ run }: { run: string }) {
           This run has no scopes, GPU work, marks or readings so far. Open scopes in the program, or record its GPU with hodo run.
         </Empty>
       )}
+      {Boolean(answer.data?.tracks_left_out) && <p class="note small">{many(answer.data?.tracks_left_out ?? 0, "track")} did not fit into this file; hodo view on the run shows all of them.</p>}
       <div class="tl-top"><div class="tl-corner faint">{control?.engine.tracks.length ? "time since the start" : ""}</div>
         <div class="tl-map"><canvas ref={ref("minimap")} aria-hidden="true" /></div>
         <div class="tl-ruler"><canvas ref={ref("ruler")} aria-hidden="true" /></div>
       </div>
-      <div class="tl-body" ref={ref("scroll")}>
+      <div class={hasTracks ? "tl-body" : "tl-body still"} ref={ref("scroll")}>
         <div class="tl-content" style={{ height: `${control?.engine.layout.value.height ?? 0}px` }}>
           <div class="tl-stick"><div class="tl-canvases">
             <canvas ref={ref("grid")} aria-hidden="true" />
@@ -96,23 +99,35 @@ function start(run: string, parts: Partial<Stage> & { tip?: HTMLElement }, ready
     if (pressed(event, engine, keyWishes(control))) event.preventDefault();
   };
   addEventListener("keydown", onKey);
+  const onLine = () => engine.retry();
+  addEventListener("online", onLine);
   const stopTheme = effect(() => {
     theme.value;
     engine.restyle();
+  });
+  const stopServer = effect(() => {
+    if (connected.value) engine.retry();
   });
   const stopAddress = effect(() => control.keepAddress(engine.view.value));
   Object.assign(window, { hodoTimeline: engine });
   ready(control);
   return () => {
     removeEventListener("keydown", onKey);
-    for (const stop of [stopPointer, stopTheme, stopAddress]) stop();
+    removeEventListener("online", onLine);
+    for (const stop of [stopPointer, stopTheme, stopServer, stopAddress]) stop();
     control.dispose();
     engine.dispose();
   };
 }
 
 function keyWishes(control: Control) {
-  const focus = (id: string) => setTimeout(() => document.getElementById(id)?.focus());
+  // At once, or what is typed next goes elsewhere; the key itself is not typed, since its press is used up.
+  const focus = (id: string) => {
+    const field = document.getElementById(id) as HTMLInputElement | null;
+    field?.focus();
+    field?.select();
+    return field !== null;
+  };
   return {
     search: () => focus("search"),
     clear: () => control.clear(),

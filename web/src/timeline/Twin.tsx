@@ -1,8 +1,10 @@
 import { count, duration, percent, plain } from "../shared/format";
+import { route } from "../state/route";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Name } from "../ui/Text";
 import type { Control } from "./control";
 import { boxOf, type Box } from "./hit";
+import { DIMMED } from "./tile";
 import { resolution, tilesOver } from "./tile-key";
 
 const MOST = 2000;
@@ -26,7 +28,7 @@ export function Twin({ control }: { control: Control }) {
   return (
     <section class="tl-twin" aria-label="Visible range as a table">
       <DataTable label="visible boxes" columns={columns} rows={boxes} sort="start_ns" words={(box) => [name(box), tag(box), box.line.title]}>
-        <span class="faint">of {control.focused.value ? "the focused track" : "all tracks"}{boxes.length >= MOST ? `, first ${count(MOST)}` : ""}</span>
+        <span class="faint">of {control.focused.value ? "the focused track" : "all tracks"}{boxes.length >= MOST ? `, first ${count(MOST)}` : ""}{route.value.params.filter ? ", those that fit the filter" : ""}</span>
         <button class="plain" onClick={() => (control.focused.value = null)}>All tracks</button>
       </DataTable>
     </section>
@@ -45,6 +47,8 @@ function visible(control: Control): Box[] {
       const tile = engine.tiles.best({ track: line.track.id, res_ns, index });
       for (let at = 0; tile && at < tile.count && boxes.length < MOST; at++) {
         const start = tile.start_ns[at]!;
+        // What does not fit the filter is not listed.
+        if (tile.flags[at]! & DIMMED) continue;
         const isRepeat = index > first && start < index * res_ns * 4096;
         if (!isRepeat && start <= view.t1 && start + tile.dur_ns[at]! >= view.t0) boxes.push(boxOf(tile, line, at));
       }

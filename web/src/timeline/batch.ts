@@ -1,7 +1,7 @@
 import { fillOf, isWait, rgb } from "../shared/colour";
 import type { Theme } from "../state/theme";
 import { rowTop, type Line } from "./layout";
-import { MERGED, NO_TAG, WAIT, DIMMED, type Tile } from "./tile";
+import { MERGED, NO_TAG, WAIT, DIMMED, DIMMED_STRENGTH, type Tile } from "./tile";
 import type { Viewport } from "./viewport";
 
 /** Numbers of one box in the buffer: left, right (units), top (px), colour and flags, name and strength. */
@@ -120,5 +120,5 @@ function keepCrowd(labels: Label[], crowd: Label, unit_ns: number): void {
 /** How strong a box is drawn: a merged one by how much of it is covered. */
 function strength(busy: number, merged: boolean, flags: number): number {
   const full = merged ? 90 + busy * 0.55 : 255;
-  return Math.min(255, Math.round(flags & DIMMED ? full * 0.22 : full));
+  return Math.min(255, Math.round(flags & DIMMED ? full * DIMMED_STRENGTH : full));
 }

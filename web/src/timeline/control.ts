@@ -1,12 +1,13 @@
 import { signal } from "@preact/signals";
-import { getJson, getJsonOrNothing, runUrl } from "../api/client";
-import type { Placed, Steps } from "../api/types";
-import { count, duration, plain } from "../shared/format";
+import { getJsonOrNothing, runUrl } from "../api/client";
+import type { Placed } from "../api/types";
+import { duration, plain } from "../shared/format";
 import { route, setParams } from "../state/route";
 import type { Engine } from "./engine";
 import { boxOf, type Box } from "./hit";
 import { rowTop, type Line } from "./layout";
 import type { Arrow } from "./overlay";
+import { besides, findStep, inWords, noteOf, type OneStep } from "./steps";
 import { resolution, tilesOver } from "./tile-key";
 import { centred, type Viewport } from "./viewport";
 
@@ -29,13 +30,22 @@ const ADDRESS_PAUSE_MS = 250;
 export class Control {
   /** What a screen reader is told. */
   readonly said = signal("");
+  /** What is said beside the field of steps: why the one that was asked for is not in view. */
+  readonly stepNote = signal("");
   readonly drawerOpen = signal(true);
   readonly tableOpen = signal(false);
   /** The track that has the focus, or had it last. */
   readonly focused = signal<string | null>(null);
+  /** The heading by which the keyboard enters the list of tracks. */
+  readonly head = signal<string | null>(null);
   private placed: Placed | null = null;
-  private steps: Promise<Steps> | null = null;
   private timer = 0;
+  /** The step that was gone to last, and the view of it. */
+  private stepShown: { start_ns: number; view: Viewport } | null = null;
+  /** The question for a step that is under way. */
+  private stepAsked: Promise<OneStep> | null = null;
+  /** The selection and range that the address had last. */
+  private looked = "";
   /** The visible stretch as it was last written into the address. */
   private written = "";
 
@@ -71,6 +81,11 @@ export class Control {
   /** Outlines again after the layout has changed. */
   replace(): void {
     this.place(this.placed);
+  }
+
+  /** Whether what is selected stands on a track. */
+  isOn(track: string | undefined): boolean {
+    return this.placed !== null && this.placed.track === track;
   }
 
   lineOf(track: string): Line | undefined {
@@ -122,8 +137,11 @@ export class Control {
     const view = this.engine.view.value;
     const off = Math.abs((at.t0 + at.t1) / 2 - (view.t0 + view.t1) / 2);
     const isCentred = off < (view.t1 - view.t0) * 0.02;
-    if (isCentred || at.t1 - at.t0 > view.t1 - view.t0) this.engine.fit(at.t0, at.t1);
-    else this.engine.setView(centred(view, at.t0, at.t1));
+    if (isCentred || at.t1 - at.t0 > view.t1 - view.t0) return this.engine.fit(at.t0, at.t1);
+    this.engine.setView(centred(view, at.t0, at.t1));
+    // Near an end of the run the view cannot go further: it is as centred as it gets.
+    const now = this.engine.view.value;
+    if (now.t0 === view.t0 && now.t1 === view.t1) this.engine.fit(at.t0, at.t1);
   }
 
   /** Goes to a place: selects it and brings it into view. */
@@ -170,21 +188,35 @@ export class Control {
     this.said.value = "no single box in view on this track; zoom in with W";
   }
 
-  /** Goes to the next or previous step, or to the one with a number. */
+  /** Goes to the next or previous step, or to the one with a number; a key that is held waits for its answers. */
   async step(by: 1 | -1 | { index: number }): Promise<void> {
-    this.steps ??= getJson<Steps>(runUrl(this.run, "steps"));
-    const steps = await this.steps.catch(() => null);
-    const { start_ns = [], step_ns = [], index = [] } = steps ?? {};
-    if (start_ns.length === 0) {
-      this.said.value = "this run has no steps: a loop of scopes with an index makes some";
-      return;
+    if (this.stepAsked && typeof by !== "object") return;
+    const asked = typeof by === "object" ? findStep(this.run, by) : besides(this.run, this.stepFrom(), by);
+    this.stepAsked = asked;
+    try {
+      const found = await asked;
+      if (this.stepAsked === asked) this.showStep(found, by);
+    } catch (error) {
+      if (this.stepAsked === asked) this.stepNote.value = error instanceof Error ? error.message : String(error);
+    } finally {
+      if (this.stepAsked === asked) this.stepAsked = null;
     }
-    const middle = (this.engine.view.value.t0 + this.engine.view.value.t1) / 2;
-    const at = typeof by === "object" ? index.findIndex((each) => (each ?? -1) >= by.index) : besides(start_ns, step_ns, middle, by);
-    if (at < 0 || at >= start_ns.length) return;
-    const start = start_ns[at]!;
-    this.engine.fit(start, start + step_ns[at]!);
-    this.said.value = `step ${count(index[at])}, ${duration(step_ns[at])}`;
+  }
+
+  /** The step in view where one was gone to, else the moment in the middle. */
+  private stepFrom(): { start_ns: number } | { at_ns: number } {
+    const view = this.engine.view.value;
+    const { stepShown } = this;
+    if (stepShown && stepShown.view.t0 === view.t0 && stepShown.view.t1 === view.t1) return { start_ns: stepShown.start_ns };
+    return { at_ns: (view.t0 + view.t1) / 2 };
+  }
+
+  private showStep({ step, ...all }: OneStep, by: 1 | -1 | { index: number }): void {
+    this.stepNote.value = noteOf(step, all, by);
+    if (!step) return;
+    this.engine.fit(step.start_ns, step.start_ns + step.step_ns);
+    this.stepShown = { start_ns: step.start_ns, view: this.engine.view.value };
+    this.said.value = inWords(step);
   }
 
   /** Takes what an address says that was not written here: a link, or the browser's back button. */
@@ -195,18 +227,24 @@ export class Control {
       this.engine.overlay.range = range;
       if (range && !params.v0) this.engine.fit(range.t0, range.t1);
     }
+    const looked = [params.sel, params.t0, params.t1].join(" ");
+    if (looked !== this.looked && (params.sel || range)) this.engine.following.value = false;
+    this.looked = looked;
     if (!params.sel) {
       this.engine.overlay.arrows = [];
       this.place(null);
     }
     const view = readRange(params, "v0", "v1");
     if (view && `${params.v0} ${params.v1}` !== this.written && this.engine.end_ns > 0) this.engine.setView(view);
+    // A link without a stretch leaves the view where it is: the address says so again.
+    if (!view) this.keepAddress(this.engine.view.value);
     this.engine.invalidate();
   }
 
-  /** Writes the visible stretch into the address, a moment after it came to rest. */
+  /** Writes the visible stretch into the address, a moment after it came to rest; before the tracks are there, the address alone knows it. */
   keepAddress(view: Viewport): void {
     clearTimeout(this.timer);
+    if (this.engine.end_ns === 0) return;
     this.timer = window.setTimeout(() => {
       if (route.value.view !== "timeline" || route.value.run !== this.run) return;
       const whole = view.t0 <= 0 && view.t1 >= this.engine.end_ns;
@@ -219,12 +257,4 @@ export class Control {
   dispose(): void {
     clearTimeout(this.timer);
   }
-}
-
-/** The step after or before the one around a moment. */
-export function besides(start_ns: readonly number[], step_ns: readonly number[], middle: number, by: 1 | -1): number {
-  let at = start_ns.findIndex((start, which) => middle < start + step_ns[which]!);
-  if (at < 0) at = start_ns.length;
-  const inside = middle >= (start_ns[at] ?? Infinity);
-  return by > 0 ? (inside ? at + 1 : at) : at - 1;
 }

@@ -16,13 +16,15 @@ import { drawRuler } from "./ruler";
 import { CurveStore, drawCurve, type Curve } from "./series";
 import { TileStore } from "./store";
 import { resolution, tilesOver, wholeRunResolution, type TileKey } from "./tile-key";
-import { fitted, kept, wholeRun, type Viewport } from "./viewport";
+import { atEnd, fitted, kept, wholeRun, type Viewport } from "./viewport";
 
 /** The elements that the engine draws into. */
 export interface Stage { scroll: HTMLElement; grid: HTMLCanvasElement; boxes: HTMLCanvasElement; front: HTMLCanvasElement; ruler: HTMLCanvasElement; minimap: HTMLCanvasElement }
 
 /** Slack around thin boxes for the pointer. */
 const SLACK_PX = 3;
+/** Headings are made for so many pixels at once, not anew for each that is scrolled. */
+const SEEN_STEP_PX = 200;
 /** Between two packings of boxes while tiles arrive. */
 const PACKING_PAUSE_MS = 100;
 
@@ -31,6 +33,12 @@ export class Engine {
   readonly layout = signal<Layout>({ lines: [], height: 0 });
   readonly view = signal<Viewport>({ t0: 0, t1: 1 });
   readonly problem = signal<Error | null>(null);
+  /** Whether the run is being recorded. */
+  readonly live = signal(false);
+  /** Whether the view moves on with the end of a live run: not while something is looked at. */
+  readonly following = signal(true);
+  /** The pixels of the tracks that are scrolled to, in steps. */
+  readonly seen = signal({ from: 0, to: 0 });
   /** How often all tiles of a view were there. */
   readonly rests = signal(0);
   readonly meter = new FrameMeter();
@@ -40,6 +48,7 @@ export class Engine {
   names: string[] = [];
   tracks: Track[] = [];
   end_ns = 0;
+  private generation = 0;
   width_px = 1;
   pointedName = -1;
   private folded = new Set<string>();
@@ -53,13 +62,12 @@ export class Engine {
   private dirty = true;
   private scheduled = 0;
   private packing = 0;
-  private following = true;
   private readonly watcher: ResizeObserver;
 
   constructor(run: string, private readonly stage: Stage, filter: () => string, renderer: string) {
-    this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error));
+    this.tiles = new TileStore(run, filter, (key) => this.arrived(key), (error) => (this.problem.value = error), () => this.retry());
     this.tiles.rested = () => this.rest();
-    this.curves = new CurveStore(run, () => this.invalidate());
+    this.curves = new CurveStore(run, filter, () => this.invalidate());
     this.renderer = (renderer === "2d" ? null : webglRenderer(stage.boxes, renderer === "webgl")) ?? flatRenderer(stage.front, () => this.layout.value, () => this.look);
     // Without WebGL one canvas holds it all.
     if (this.isFlat) for (const canvas of [stage.grid, stage.boxes]) canvas.style.display = "none";
@@ -85,22 +93,32 @@ export class Engine {
     this.renderer?.dispose();
   }
 
-  /** Takes what the server says of the tracks; a view at the run's end follows it. */
+  /** Takes what the server says of the tracks. */
   setTracks(answer: TracksAnswer, view: Viewport | null): void {
     const before = this.end_ns;
     const isFirst = this.tracks.length === 0 && before === 0;
-    const sawEnd = this.following && this.view.value.t1 >= before;
     this.tracks = answer.tracks.map((track) => ({ ...track, id: String(track.id) }));
     this.names = answer.names;
+    this.live.value = answer.live ?? false;
     this.end_ns = Math.max(answer.end_ns, 1);
     this.tiles.end_ns = this.end_ns;
-    if (!isFirst && answer.end_ns > before) this.tiles.forgetFrom(before);
-    if (!isFirst) this.curves.clear();
+    if (!isFirst && answer.generation !== this.generation) {
+      this.tiles.outdate();
+      this.curves.outdate();
+    }
+    this.generation = answer.generation;
     this.labels.reset();
     this.restyle();
     this.arrange();
-    if (isFirst) this.view.value = view ? kept(view, this.end_ns) : wholeRun(this.end_ns);
-    else if (sawEnd && this.end_ns > before) this.view.value = this.view.value.t0 <= 0 ? wholeRun(this.end_ns) : shifted(this.view.value, this.end_ns - before);
+    if (isFirst) this.setView(view ?? wholeRun(this.end_ns));
+    else if (this.following.value) this.setView(this.view.value.t0 <= 0 ? wholeRun(this.end_ns) : shifted(this.view.value, this.end_ns - before));
+  }
+
+  /** Keeps the end of the run in view from now on. */
+  follow(): void {
+    const { t0, t1 } = this.view.value;
+    this.following.value = true;
+    this.setView(t0 <= 0 ? wholeRun(this.end_ns) : atEnd(t1 - t0, this.end_ns));
   }
 
   /** Colours again: the theme or the names have changed. */
@@ -111,10 +129,19 @@ export class Engine {
     this.rebuild();
   }
 
-  /** Forgets all tiles: the filter has changed. */
+  /** Forgets tiles and curves: the filter has changed. */
   refilter(): void {
     this.tiles.clear();
+    this.curves.clear();
     this.window = null;
+    this.problem.value = null;
+    this.rebuild();
+  }
+
+  /** Asks again for what failed: the server is there. */
+  retry(): void {
+    this.tiles.retry();
+    this.curves.retry();
     this.problem.value = null;
     this.rebuild();
   }
@@ -133,6 +160,7 @@ export class Engine {
 
   setView(view: Viewport): void {
     this.view.value = kept(view, this.end_ns);
+    if (this.view.value.t1 < this.end_ns) this.following.value = false;
     this.invalidate();
   }
 
@@ -141,6 +169,7 @@ export class Engine {
   }
 
   showAll(): void {
+    this.following.value = true;
     this.setView(wholeRun(this.end_ns));
   }
 
@@ -185,8 +214,15 @@ export class Engine {
     const ratio = devicePixelRatio || 1;
     this.width_px = Math.max(1, host?.clientWidth ?? 1);
     const height_px = scroll.clientHeight;
+    this.see(scroll.scrollTop, scroll.scrollTop + height_px);
     for (const canvas of this.isFlat ? [front] : [grid, boxes, front]) sizeCanvas(canvas, this.width_px, height_px, ratio);
     return { t0: this.view.value.t0, ns_per_px: this.ns_per_px, scroll_px: scroll.scrollTop, width_px: this.width_px, height_px, ratio, pointed: this.pointedName, theme: theme.value };
+  }
+
+  private see(from_px: number, to_px: number): void {
+    const [from, to] = [Math.floor(from_px / SEEN_STEP_PX) * SEEN_STEP_PX, Math.ceil(to_px / SEEN_STEP_PX) * SEEN_STEP_PX];
+    const seen = this.seen.peek();
+    if (seen.from !== from || seen.to !== to) this.seen.value = { from, to };
   }
 
   private draw(): void {
@@ -209,11 +245,11 @@ export class Engine {
     if (window.text !== this.window?.text) {
       this.window = window;
       this.dirty = true;
-      this.tiles.want(wanted(window, this.layout.value, this.end_ns));
+      this.tiles.want(wanted(window, this.tracks, this.end_ns));
     }
     if (!this.dirty) return;
     this.dirty = false;
-    if (this.tiles.settled) this.tiles.want(wanted(window, this.layout.value, this.end_ns));
+    if (this.tiles.settled) this.tiles.want(wanted(window, this.tracks, this.end_ns));
     const base_ns = window.first * window.res_ns * 4096;
     this.batch = buildBatch(piecesOf(window, (key) => this.tiles.best(key)), base_ns, window.res_ns, this.styles, this.batch);
     this.renderer?.load(this.batch);

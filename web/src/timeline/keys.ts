@@ -3,13 +3,14 @@ import type { Engine } from "./engine";
 
 /** What keys ask for beyond moving the view. */
 export interface KeyWishes {
-  search(): void;
+  /** False where there is no field for it. */
+  search(): boolean;
   clear(): void;
   frameSelection(): void;
   selectionToRange(): void;
   walk(to: "next" | "previous" | "parent" | "child"): void;
   step(by: 1 | -1): void;
-  askStep(): void;
+  askStep(): boolean;
   mark(): void;
   toggleDrawer(): void;
   toggleTable(): void;
@@ -29,7 +30,7 @@ export function pressed(event: KeyboardEvent, engine: Engine, wishes: KeyWishes)
   const view = engine.view.value;
   const middle = engine.overlay.pointer_ns ?? (view.t0 + view.t1) / 2;
   const onHead = event.target instanceof HTMLElement && event.target.matches(".tl-head");
-  const actions: Record<string, () => void> = {
+  const actions: Record<string, () => unknown> = {
     w: () => engine.setView(zoomed(view, middle, ZOOM)),
     s: () => engine.setView(zoomed(view, middle, 1 / ZOOM)),
     a: () => engine.setView(panned(view, -PAN)),
@@ -48,7 +49,7 @@ export function pressed(event: KeyboardEvent, engine: Engine, wishes: KeyWishes)
     ".": () => wishes.walk("next"),
     escape: wishes.clear,
   };
-  const walks: Record<string, () => void> = {
+  const walks: Record<string, () => unknown> = {
     arrowleft: () => wishes.walk("previous"),
     arrowright: () => wishes.walk("next"),
     arrowup: () => wishes.walk("parent"),
@@ -56,7 +57,5 @@ export function pressed(event: KeyboardEvent, engine: Engine, wishes: KeyWishes)
   };
   const key = event.key.toLowerCase();
   const action = actions[key] ?? (onHead ? walks[key] : undefined);
-  if (!action) return false;
-  action();
-  return true;
+  return action !== undefined && action() !== false;
 }

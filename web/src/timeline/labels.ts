@@ -1,3 +1,4 @@
+import { isShareFile } from "../api/inline";
 import { FILL_TEXT } from "../shared/colour";
 import { count, duration, plain } from "../shared/format";
 import { DIMMED, MERGED, NO_TAG } from "./tile";
@@ -12,6 +13,7 @@ const INSET_PX = 4;
 /** Mean width of a sign in what is written on crowds. */
 const CROWD_SIGN_PX = 6.4;
 const MOST_SIGNS = 160;
+const DIMMED_TEXT = "#aeb9c5";
 /** Between a name and its tag, and the width of the mark before a tag. */
 const TAG_GAP_PX = 4, TAG_MARK_PX = 9;
 
@@ -36,18 +38,20 @@ export class LabelWriter {
       const right = Math.min(frame.width_px, (label.end_ns - frame.t0) / frame.ns_per_px);
       const width = right - left;
       if (label.flags & MERGED) this.writeCrowd(context, label, left, width, top, frame.theme === "dark");
-      else if (width >= LEAST_WIDTH_PX) this.writeName(context, label, left, width, top);
+      else if (width >= LEAST_WIDTH_PX) this.writeName(context, label, left, width, top, frame.theme === "dark");
     }
     context.globalAlpha = 1;
   }
 
-  private writeName(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number): void {
+  private writeName(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number, isDark: boolean): void {
     const known = this.measured(context, label.name);
     const room = width - 2 * INSET_PX;
     const text = fitting(known.text, known.width, room);
     if (!text) return;
-    context.globalAlpha = label.flags & DIMMED ? 0.35 : 1;
-    context.fillStyle = FILL_TEXT;
+    // A dimmed box is nearly the ground it lies on.
+    const isDimmed = (label.flags & DIMMED) !== 0;
+    context.globalAlpha = isDimmed ? 0.7 : 1;
+    context.fillStyle = isDimmed && isDark ? DIMMED_TEXT : FILL_TEXT;
     const y = top + ROW_PX / 2;
     context.fillText(text, left + INSET_PX, y);
     if (text !== known.text) return;
@@ -68,7 +72,8 @@ export class LabelWriter {
 
   private writeCrowd(context: CanvasRenderingContext2D, label: Label, left: number, width: number, top: number, isDark: boolean): void {
     if (width < LEAST_CROWD_PX) return;
-    const text = `${count(label.slices)} merged, zoom in`;
+    // A shared file has no more to show.
+    const text = `${count(label.slices)} merged${isShareFile() ? "" : ", zoom in"}`;
     const textWidth = text.length * CROWD_SIGN_PX;
     if (textWidth > width - 2 * INSET_PX) return;
     const x = left + (width - textWidth) / 2;

@@ -25,10 +25,15 @@ export interface Line {
   readonly members: number;
 }
 
+/** Whether a track is made of boxes, not a curve. */
+export function hasBoxes({ kind }: Track): boolean {
+  return kind === "thread" || kind === "stream";
+}
+
 export interface Layout { readonly lines: Line[]; readonly height: number }
 
-/** Heading a track stands under. */
-export function groupOf(track: Track): { key: string; title: string } {
+/** Heading a track stands under; where the run has several hosts, with the name of its own. */
+export function groupOf(track: Track, namesHost = false): { key: string; title: string } {
   const process = typeof track.process === "string" && track.process !== "" ? track.process : null;
   if (track.kind === "series") {
     const machine = track.host ?? process ?? "";
@@ -36,15 +41,18 @@ export function groupOf(track: Track): { key: string; title: string } {
   }
   const hasPid = track.pid !== null && track.pid !== undefined;
   if (track.kind === "marks" && !hasPid) return { key: "marks", title: "Marks" };
-  const words = [track.rank === null || track.rank === undefined ? null : `rank ${track.rank}`, process ?? "process", hasPid ? `pid ${track.pid}` : null];
-  return { key: `process ${track.process} ${track.pid}`, title: words.filter((word) => word !== null).join(" · ") };
+  const words = [track.rank === null || track.rank === undefined ? null : `rank ${track.rank}`, process ?? "process", namesHost ? track.host || null : null, hasPid ? `pid ${track.pid}` : null];
+  // Processes of two hosts may have one number.
+  const key = ["process", track.process, track.pid, track.host, track.process_index].filter((part) => part !== undefined);
+  return { key: key.join(" "), title: words.filter((word) => word !== null).join(" · ") };
 }
 
 /** Places the tracks under their headings, in the order the server gives. */
 export function layOut(tracks: readonly Track[], folded: ReadonlySet<string>): Layout {
   const groups = new Map<string, { title: string; tracks: Track[] }>();
+  const hosts = new Set(tracks.filter(hasBoxes).map(({ host }) => host));
   for (const track of tracks) {
-    const { key, title } = groupOf(track);
+    const { key, title } = groupOf(track, hosts.size > 1);
     const group = groups.get(key) ?? { title, tracks: [] };
     group.tracks.push(track);
     groups.set(key, group);

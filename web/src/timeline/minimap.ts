@@ -1,7 +1,12 @@
 import type { Track } from "../api/types";
+import { hasBoxes } from "./layout";
 import type { Look } from "./overlay";
-import type { Tile } from "./tile";
+import { DIMMED, DIMMED_STRENGTH, type Tile } from "./tile";
 import type { Viewport } from "./viewport";
+
+/** Tracks that the picture has at most; more are no rows that can be seen. */
+export const MOST_ROWS = 18;
+const LEAST_ROW_PX = 1.5, MOST_ROW_PX = 6;
 
 /** What the picture of the whole run is made of. */
 export interface Whole {
@@ -45,12 +50,12 @@ function paint(like: HTMLCanvasElement, width: number, height: number, ratio: nu
   const context = canvas.getContext("2d");
   if (!context) return canvas;
   context.scale(ratio, ratio);
-  const shown = whole.tracks.filter((track) => track.kind === "thread" || track.kind === "stream");
-  const row = Math.min(6, Math.max(1.5, (height - 4) / Math.max(shown.length, 1)));
+  const shown = whole.tracks.filter(hasBoxes).slice(0, MOST_ROWS);
+  const row = Math.min(MOST_ROW_PX, Math.max(LEAST_ROW_PX, (height - 4) / Math.max(shown.length, 1)));
   shown.forEach((track, at) => {
     const tile = whole.tileOf(track);
     const top = 2 + at * row;
-    if (tile && top < height) paintRow(context, tile, top, row, width / whole.end_ns, whole);
+    if (tile) paintRow(context, tile, top, row, width / whole.end_ns, whole);
   });
   return canvas;
 }
@@ -59,7 +64,8 @@ function paintRow(context: CanvasRenderingContext2D, tile: Tile, top: number, ro
   const depth = firstWithStructure(tile);
   for (let box = 0; box < tile.count; box++) {
     if (tile.depth[box] !== depth) continue;
-    context.globalAlpha = tile.slices[box]! > 1 ? 0.35 + tile.busy[box]! / 400 : 0.95;
+    const full = tile.slices[box]! > 1 ? 0.35 + tile.busy[box]! / 400 : 0.95;
+    context.globalAlpha = tile.flags[box]! & DIMMED ? full * DIMMED_STRENGTH : full;
     context.fillStyle = whole.fill(tile.name[box]!);
     context.fillRect(tile.start_ns[box]! * scale, top, Math.max(1, tile.dur_ns[box]! * scale), Math.max(1, row - 0.5));
   }

@@ -43,6 +43,11 @@ function clock(ns: number, step_ns: number): string {
   return h > 0 ? `${h}:${String(m).padStart(2, "0")}:${s}` : `${m}:${s}`;
 }
 
+/** Where something of a length begins or ends: exact to a hundredth of it. */
+export function instant(at_ns: number, length_ns: number): string {
+  return tickText(at_ns, Math.max(1, length_ns / 100));
+}
+
 export interface RulerLook { text: string; line: string; accent: string; accentBack: string }
 
 /** Draws the ruler: ticks, the selected range and the pointer's moment. */
@@ -59,22 +64,31 @@ export function drawRuler(context: CanvasRenderingContext2D, view: Viewport, wid
   context.fillStyle = look.text;
   context.strokeStyle = look.line;
   context.beginPath();
+  const shown = range ? labelAt(context, duration(range.t1 - range.t0), (x(range.t0) + x(range.t1)) / 2, width) : pointer_ns !== null ? labelAt(context, tickText(pointer_ns, step_ns / 100), x(pointer_ns), width) : null;
   for (const at of at_ns) {
     const left = Math.round(x(at)) + 0.5;
     context.moveTo(left, height - 8);
     context.lineTo(left, height);
-    context.fillText(tickText(at, step_ns), left + 4, height / 2 + 1);
+    const text = tickText(at, step_ns);
+    const isCovered = shown !== null && left + 4 < shown.right && left + 4 + context.measureText(text).width > shown.left;
+    if (!isCovered) context.fillText(text, left + 4, height / 2 + 1);
   }
   context.stroke();
-  if (range) label(context, duration(range.t1 - range.t0), (x(range.t0) + x(range.t1)) / 2, width, height, look);
-  else if (pointer_ns !== null) label(context, tickText(pointer_ns, step_ns / 100), x(pointer_ns), width, height, look);
+  if (shown) drawLabel(context, shown, height, look);
 }
 
-function label(context: CanvasRenderingContext2D, text: string, middle: number, width: number, height: number, look: RulerLook): void {
+interface Label { text: string; left: number; right: number }
+
+/** Where a label around a place stands, kept on the ruler. */
+function labelAt(context: CanvasRenderingContext2D, text: string, middle: number, width: number): Label {
   const size = context.measureText(text).width + 10;
   const left = Math.min(Math.max(middle - size / 2, 0), width - size);
+  return { text, left, right: left + size };
+}
+
+function drawLabel(context: CanvasRenderingContext2D, { text, left, right }: Label, height: number, look: RulerLook): void {
   context.fillStyle = look.accent;
-  context.fillRect(left, 2, size, height - 4);
+  context.fillRect(left, 2, right - left, height - 4);
   context.fillStyle = "#fff";
   context.fillText(text, left + 5, height / 2 + 1);
 }

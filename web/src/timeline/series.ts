@@ -15,9 +15,9 @@ export const SHARED_POINTS = 800;
 
 /** Curves of the visible stretch, asked for in windows with stable ends. */
 export class CurveStore {
-  private readonly curves = new Map<string, { window: string; curve: Curve | null }>();
+  private readonly curves = new Map<string, { window: string; curve: Curve | null; hasFailed: boolean }>();
 
-  constructor(private readonly run: string, private readonly arrived: () => void) {}
+  constructor(private readonly run: string, private readonly filter: () => string, private readonly arrived: () => void) {}
 
   /** The curve of a track, the last known one while a better is on its way. */
   get(track: Track, view: Viewport, width_px: number, end_ns: number): Curve | null {
@@ -27,14 +27,14 @@ export class CurveStore {
     const window = track.kind === "marks" ? "all" : `${first * unit}:${(last + 1) * unit}`;
     const known = this.curves.get(track.id);
     if (known?.window === window) return known.curve;
-    const entry = { window, curve: known?.curve ?? null };
+    const entry = { window, curve: known?.curve ?? null, hasFailed: false };
     this.curves.set(track.id, entry);
     void this.load(track, first * unit, (last + 1) * unit).then(
       (curve) => {
         entry.curve = curve;
         this.arrived();
       },
-      () => undefined,
+      () => (entry.hasFailed = true),
     );
     return entry.curve;
   }
@@ -42,7 +42,7 @@ export class CurveStore {
   private async load(track: Track, t0: number, t1: number): Promise<Curve> {
     if (track.kind === "marks") {
       const name = encodeURIComponent(track.mark ?? track.name);
-      const values = await getJson<MarkValues>(runUrl(this.run, `marks/${name}`, { x: "time", max: POINTS }));
+      const values = await getJson<MarkValues>(runUrl(this.run, `marks/${name}`, { x: "time", max: POINTS, filter: this.filter() }));
       return { t_ns: values.x, mean: values.y, min: values.min ?? values.y, max: values.max ?? values.y };
     }
     const id = encodeURIComponent(track.series ?? track.id);
@@ -51,8 +51,19 @@ export class CurveStore {
     return getJson<SeriesValues>(runUrl(this.run, `series/${id}`, params));
   }
 
+  /** Has the curves that failed asked for again. */
+  retry(): void {
+    for (const known of this.curves.values()) if (known.hasFailed) known.window = "";
+  }
+
+  /** Forgets all curves: the filter has changed. */
   clear(): void {
     this.curves.clear();
+  }
+
+  /** Has the curves asked anew, and shows the old ones meanwhile. */
+  outdate(): void {
+    for (const known of this.curves.values()) known.window = "";
   }
 }
 

@@ -1,9 +1,11 @@
 import { getBytes, runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
 import { Lru } from "../shared/lru";
+import type { Wish } from "./pieces";
 import { coarser, keyText, tileSpan, type TileKey } from "./tile-key";
 import { decodeTiles, type Tile } from "./tile";
 
+/** Tiles that are kept, where not more than that are wanted. */
 const KEPT_TILES = 600;
 /** Requests at once: a browser opens six connections, and growth and panels need some. */
 const AT_ONCE = 4;
@@ -11,14 +13,18 @@ const AT_ONCE = 4;
 const TOGETHER = 8;
 const COARSER_STEPS = 26;
 
-/** What one request asks for. */
-interface Request { readonly keys: readonly TileKey[]; readonly abort: AbortController }
+/** What one request asks for, and as what the run was then. */
+interface Request { readonly keys: readonly TileKey[]; readonly abort: AbortController; readonly version: number }
+/** A tile and its key, and the version of the run that it is of. */
+interface Held { readonly text: string; readonly tile: Tile; readonly version: number }
 
 /** The tiles of a run: asked for as they are wanted, kept while they may be wanted again. */
 export class TileStore {
-  private readonly tiles = new Lru<string, Tile>(KEPT_TILES);
-  /** Tiles of the whole run, which stand in for all others and are never forgotten. */
-  private readonly whole = new Map<string, Tile>();
+  private readonly tiles = new Lru<string, Held>(KEPT_TILES);
+  /** The tile of the whole run by track: it stands in for all others. */
+  private readonly whole = new Lru<string, Held>(KEPT_TILES);
+  /** Counts how often the run has changed: older tiles are drawn until newer ones are there. */
+  private version = 0;
   /** Where the run ends: a first tile that reaches so far holds all of it. */
   end_ns = Infinity;
   /** The request that each awaited tile is in. */
@@ -34,37 +40,41 @@ export class TileStore {
     private readonly filter: () => string,
     private readonly arrived: (key: TileKey) => void,
     private readonly refused: (error: Error) => void,
+    /** Told when the server answers again after it did not. */
+    private readonly recovered: () => void,
   ) {}
-
-  /** The tile, if it is here. */
-  get(key: TileKey): Tile | undefined {
-    return this.tiles.get(keyText(key));
-  }
 
   /** The tile, or the finest coarser one here, or that of the whole run. */
   best(key: TileKey): Tile | undefined {
     let at = key;
     for (let step = 0; step < COARSER_STEPS; step++) {
-      const tile = this.tiles.get(keyText(at));
-      if (tile) return tile;
+      const held = this.tiles.get(keyText(at));
+      if (held) return held.tile;
       at = coarser(at);
     }
-    return this.whole.get(key.track);
+    return this.whole.get(key.track)?.tile;
   }
 
   /** Asks for what is missing of these, most wanted first, and stops asking for everything else. */
-  want(keys: readonly TileKey[]): void {
-    const wanted = new Set(keys.map(keyText));
+  want(wishes: readonly Wish[]): void {
+    const wanted = new Map<string, Wish>();
+    for (const wish of wishes) if (!wanted.has(keyText(wish))) wanted.set(keyText(wish), wish);
+    // What is wanted stays: it would be asked for again as soon as it were forgotten.
+    this.tiles.most = this.whole.most = Math.max(KEPT_TILES, 2 * wanted.size);
     for (const { keys: inside, abort } of new Set(this.asked.values())) {
       if (inside.some((key) => wanted.has(keyText(key)))) continue;
       for (const key of inside) this.asked.delete(keyText(key));
       abort.abort();
     }
-    this.queue = keys.filter((key) => {
-      const text = keyText(key);
-      return !this.asked.has(text) && !this.failed.has(text) && !this.tiles.get(text);
-    });
+    this.queue = [...wanted].filter(([text, wish]) => !this.asked.has(text) && !this.failed.has(text) && !this.has(text, wish)).map(([, wish]) => wish);
     this.pump();
+  }
+
+  /** Whether there is a tile as it is wished for. */
+  private has(text: string, { track, isSeen }: Wish): boolean {
+    const whole = this.whole.get(track);
+    const held = this.tiles.get(text) ?? (whole?.text === text ? whole : undefined);
+    return held !== undefined && (!isSeen || held.version === this.version);
   }
 
   /** Whether nothing is being asked for. */
@@ -90,12 +100,14 @@ export class TileStore {
   }
 
   private async load(keys: TileKey[]): Promise<void> {
-    const request: Request = { keys, abort: new AbortController() };
+    const request: Request = { keys, abort: new AbortController(), version: this.version };
     for (const key of keys) this.asked.set(keyText(key), request);
     this.requests++;
     try {
       const tiles = decodeTiles(await getBytes(this.url(keys), request.abort.signal));
-      keys.forEach((key, at) => this.keep(key, tiles[at]));
+      keys.forEach((key, at) => this.keep(key, tiles[at], request.version));
+      // What a shared file lacks it will always lack.
+      if (this.failed.size > 0 && !isShareFile()) this.recovered();
     } catch (error) {
       if (!request.abort.signal.aborted) {
         for (const key of keys) this.failed.add(keyText(key));
@@ -109,10 +121,11 @@ export class TileStore {
     }
   }
 
-  private keep(key: TileKey, tile: Tile | undefined): void {
+  private keep(key: TileKey, tile: Tile | undefined, version: number): void {
     if (!tile) throw new Error("an answer with too few tiles");
-    this.tiles.set(keyText(key), tile);
-    if (key.index === 0 && tileSpan(key).t1 >= this.end_ns) this.whole.set(key.track, tile);
+    const held = { text: keyText(key), tile, version };
+    this.tiles.set(held.text, held);
+    if (key.index === 0 && tileSpan(key).t1 >= this.end_ns) this.whole.set(key.track, held);
     this.arrived(key);
   }
 
@@ -122,13 +135,15 @@ export class TileStore {
     return runUrl(this.run, "tiles", { track: keys.map(({ track }) => track).join(","), t0, t1, res: first.res_ns, filter: this.filter() });
   }
 
-  /** Forgets tiles that reach past a moment, since the run has grown there. */
-  forgetFrom(end_ns: number): void {
+  /** Has what failed asked for again when it is wanted next. */
+  retry(): void {
     this.failed.clear();
-    this.tiles.deleteWhere((text) => {
-      const [, res, index] = text.split("|");
-      return (Number(index) + 1) * Number(res) * 4096 > end_ns;
-    });
+  }
+
+  /** Has what is seen asked anew: the run has changed, anywhere, since work and ranks may come late. */
+  outdate(): void {
+    this.failed.clear();
+    this.version++;
   }
 
   /** Forgets everything: the filter has changed. */
@@ -137,7 +152,6 @@ export class TileStore {
     this.asked.clear();
     this.queue = [];
     this.failed.clear();
-    this.whole.clear();
-    this.tiles.deleteWhere(() => true);
+    for (const kept of [this.whole, this.tiles]) kept.deleteWhere(() => true);
   }
 }

@@ -1,5 +1,7 @@
 /** What a box is; the lower ones come from the server, the upper ones are the page's own. */
 export const OPEN = 1, KERNEL = 2, COPY = 4, FAILED = 8, DIMMED = 16, WAIT = 32, MERGED = 64;
+/** How strong a box is drawn that does not fit the filter, beside one that does. */
+export const DIMMED_STRENGTH = 0.22;
 
 /** The boxes of a track in a stretch of time, as columns. Sorted by depth, then start. */
 export interface Tile {

@@ -1,3 +1,4 @@
+import { isShareFile } from "../api/inline";
 import { count, cut, duration, inUnit, percent, plain } from "../shared/format";
 import type { Engine } from "./engine";
 import type { Box } from "./hit";
@@ -23,7 +24,7 @@ export function showTip(tip: HTMLElement, engine: Engine, box: Box | null, x: nu
 function aboutBox(engine: Engine, box: Box): string[] {
   const name = cut(plain(engine.names[box.name] ?? "…"), 200);
   if (box.slices > 1) {
-    return [`${count(box.slices)} merged here`, `the longest: ${name}`, `${percent(box.busy)} of ${duration(box.dur_ns)} covered · zoom in to see them`];
+    return [`${count(box.slices)} merged here`, `the longest: ${name}`, `${percent(box.busy)} of ${duration(box.dur_ns)} covered${isShareFile() ? "" : " · zoom in to see them"}`];
   }
   const tag = box.tag === null ? "" : ` / ${cut(plain(engine.names[box.tag] ?? ""), 200)}`;
   const lines = [name + tag, `${duration(box.dur_ns)} · at ${duration(box.start_ns)}`];

@@ -12,6 +12,12 @@ export function wholeRun(end_ns: number): Viewport {
   return { t0: -air, t1: Math.max(end_ns, 1) + air };
 }
 
+/** A view so wide with the run's end in it, and a little air after that. */
+export function atEnd(width_ns: number, end_ns: number): Viewport {
+  const t1 = end_ns + width_ns * 0.02;
+  return { t0: t1 - width_ns, t1 };
+}
+
 /** The view kept to a sensible width and near the run. */
 export function kept(view: Viewport, end_ns: number): Viewport {
   const most = Math.max(end_ns, LEAST_SPAN_NS) * (1 + 2 * BEYOND);

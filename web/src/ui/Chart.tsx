@@ -1,8 +1,12 @@
 import uPlot from "uplot";
 import { useEffect, useRef } from "preact/hooks";
 import { theme } from "../state/theme";
+import { apart, byteTexts, BYTE_STEPS, TIME_STEPS, WHOLE_STEPS } from "./axis";
 
-export interface Curve { label: string; colour: string; values: (number | null)[]; dash?: number[]; low?: (number | null)[]; high?: (number | null)[] }
+/** A value, a gap (`null`), or nothing at a place of the axis that only another curve has. */
+export type Point = number | null | undefined;
+
+export interface Curve { label: string; colour: string; values: Point[]; dash?: number[]; low?: Point[]; high?: Point[] }
 
 interface Props {
   x: number[];
@@ -19,6 +23,12 @@ interface Props {
   range?: [number, number];
   legend?: boolean;
   yRange?: [number, number];
+  /** Whether the axis below is of nanoseconds: it steps by round times then. */
+  isTime?: boolean;
+  /** Whether the axis below counts: it steps by whole numbers then. */
+  isCount?: boolean;
+  /** Whether the values are bytes: the axis steps by powers of two then. */
+  isBytes?: boolean;
 }
 
 /** Curves of fewer points show each of them. */
@@ -31,11 +41,13 @@ export const CURVE_COLOURS = ["#4f94e0", "#d9923c", "#3fa583", "#cf6f86", "#9a83
 export function Chart(props: Props) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const latest = useRef(props);
+  latest.current = props;
   const shape = props.curves.map((curve) => curve.label + curve.colour + (curve.low ? "b" : "")).join("|");
   useEffect(() => {
     const element = host.current;
     if (!element) return;
-    const made = new uPlot(options(props, element.clientWidth), data(props), element);
+    const made = new uPlot(options(latest, element.clientWidth), data(props), element);
     plot.current = made;
     const watcher = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: props.height }));
     watcher.observe(element);
@@ -44,13 +56,22 @@ export function Chart(props: Props) {
       made.destroy();
       plot.current = null;
     };
-  }, [shape, theme.value, props.isLog, props.height, props.range?.[0], props.range?.[1]]);
-  useEffect(() => plot.current?.setData(data(props)), [props.x, props.curves]);
+  }, [shape, theme.value, props.isLog, props.isTime, props.isCount, props.isBytes, props.sync, props.legend, props.height, props.range?.[0], props.range?.[1], Boolean(props.yRange), Boolean(props.onZoom)]);
+  useEffect(() => { if (plot.current) update(plot.current, data(props)); }, [props.x, props.curves]);
   return <div class="chart" ref={host} role="img" aria-label={props.label} />;
 }
 
+/** Draws other values; a stretch that was zoomed to stays, while a run grows too. */
+function update(plot: uPlot, next: uPlot.AlignedData): void {
+  const [x] = plot.data;
+  const { min, max } = plot.scales.x ?? {};
+  const isZoomed = typeof min === "number" && typeof max === "number" && (min > (x[0] ?? min) || max < (x[x.length - 1] ?? max));
+  plot.setData(next, !isZoomed);
+  if (isZoomed) plot.setScale("x", { min, max });
+}
+
 function data({ x, curves }: Props): uPlot.AlignedData {
-  const rows: (number | null)[][] = [];
+  const rows: Point[][] = [];
   for (const curve of curves) {
     rows.push(curve.values);
     if (curve.low && curve.high) rows.push(curve.low, curve.high);
@@ -58,14 +79,16 @@ function data({ x, curves }: Props): uPlot.AlignedData {
   return [x, ...rows] as uPlot.AlignedData;
 }
 
-function options(props: Props, width: number): uPlot.Options {
+/** What a chart is made with. What may change while it stands is asked of `latest` each time it is drawn. */
+function options(latest: { current: Props }, width: number): uPlot.Options {
+  const props = latest.current;
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
   const axis = { stroke: of("--text-2"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), size: 4 }, font: "11px system-ui, sans-serif" };
-  const series: uPlot.Series[] = [{ label: "at", value: (_, value) => (value === null || value === undefined ? "" : props.xText(value)) }];
+  const series: uPlot.Series[] = [{ label: "at", value: (_, value) => (value === null || value === undefined ? "" : latest.current.xText(value)) }];
   const bands: uPlot.Band[] = [];
   for (const curve of props.curves) {
-    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: props.x.length < FEW_POINTS, size: 5 }, value: (_, value) => (value === null ? "–" : props.yText(value)) });
+    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: (plot, of) => isFew(plot.data[of]), size: 5 }, value: (_, value) => (value === null || value === undefined ? "–" : latest.current.yText(value)) });
     if (!curve.low || !curve.high) continue;
     const at = series.length;
     series.push({ label: "", stroke: "transparent", points: { show: false } }, { label: "", stroke: "transparent", points: { show: false } });
@@ -78,18 +101,25 @@ function options(props: Props, width: number): uPlot.Options {
     series,
     bands,
     legend: { show: props.legend ?? true, live: true },
-    scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange } },
+    scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange && (() => latest.current.yRange ?? [0, 1]) } },
     axes: [
-      { ...axis, size: 26, space: 64, values: (_, splits) => splits.map(props.xText) },
-      { ...axis, size: 72, space: 26, values: (_, splits) => splits.map((value) => (value === null ? "" : props.yText(value))) },
+      { ...axis, size: 26, space: 64, incrs: props.isTime ? TIME_STEPS : props.isCount ? WHOLE_STEPS : undefined, values: (_, splits) => splits.map(latest.current.xText) },
+      { ...axis, size: 72, space: 26, incrs: props.isBytes ? BYTE_STEPS : undefined, values: (_, splits, __, ___, step) => props.isBytes ? byteTexts(splits, step, latest.current.yText) : apart(splits, step, latest.current.yText) },
     ],
     cursor: { sync: props.sync ? { key: props.sync } : undefined, drag: { x: true, y: false, setScale: !props.onZoom } },
     hooks: {
       setSelect: [(made) => {
-        if (!props.onZoom || made.select.width < 4) return;
-        props.onZoom(made.posToVal(made.select.left, "x"), made.posToVal(made.select.left + made.select.width, "x"));
+        const { onZoom } = latest.current;
+        if (!onZoom || made.select.width < 4) return;
+        onZoom(made.posToVal(made.select.left, "x"), made.posToVal(made.select.left + made.select.width, "x"));
         made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       }],
     },
   };
+}
+
+function isFew(values: ArrayLike<Point> | undefined): boolean {
+  let known = 0;
+  for (let at = 0; at < (values?.length ?? 0) && known < FEW_POINTS; at++) if (typeof values![at] === "number") known++;
+  return known < FEW_POINTS;
 }

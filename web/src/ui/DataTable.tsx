@@ -10,6 +10,7 @@ import { readSort, sortRows, type Sortable } from "./rows";
 /** A column: what it sorts and copies by, and how a cell looks. */
 export interface Column<Row> {
   key: string;
+  /** Empty for what is no number or word: it neither sorts nor is copied. */
   title: string;
   hint?: string;
   isNumber?: boolean;
@@ -31,6 +32,8 @@ interface Props<Row> {
   onPick?: (row: Row) => void;
   isPicked?: (row: Row) => boolean;
   children?: ComponentChildren;
+  /** What stands where there are no rows. */
+  empty?: string;
 }
 
 const FIRST_ROWS = 100;
@@ -51,11 +54,12 @@ export function DataTable<Row>(props: Props<Row>) {
     if (sortParam) setParams({ [sortParam]: text });
     else setOwnSort(text);
   };
-  const text = () => csv(columns.map(({ key }) => key), ordered.map((row) => columns.map(({ value }) => value(row))));
+  const copied = columns.filter(({ title }) => title);
+  const text = () => csv(copied.map(({ key }) => key), ordered.map((row) => copied.map(({ value }) => value(row))));
   return (
     <div class="table-part">
       <div class="row wrap table-bar">
-        {props.words && <input type="search" value={words} placeholder={`Find in ${props.label}`} aria-label={`Find in ${props.label}`} onInput={(event) => setWords(event.currentTarget.value)} />}
+        {props.words && <input type="search" size={Math.max(18, props.label.length + 9)} value={words} placeholder={`Find in ${props.label}`} aria-label={`Find in ${props.label}`} onInput={(event) => setWords(event.currentTarget.value)} />}
         <span class="muted">{count(ordered.length)}{ordered.length !== rows.length ? ` of ${count(rows.length)}` : ""}</span>
         {props.children}
         <span class="grow" />
@@ -74,6 +78,7 @@ export function DataTable<Row>(props: Props<Row>) {
           </tbody>
         </table>
       </div>
+      {rows.length === 0 && props.empty && <p class="muted">{props.empty}</p>}
       {ordered.length > most && <button class="more" onClick={() => setMost(most * 5)}>Show {count(Math.min(most * 4, ordered.length - most))} more</button>}
     </div>
   );
@@ -81,6 +86,7 @@ export function DataTable<Row>(props: Props<Row>) {
 
 function Heading<Row>({ column, sort, order }: { column: Column<Row>; sort: { key: string; isDescending: boolean }; order: (column: Column<Row>) => void }) {
   const isSorted = sort.key === column.key;
+  if (!column.title) return <th><span class="sr">{column.key}</span></th>;
   return (
     <th class={column.isNumber ? "num" : ""} aria-sort={isSorted ? (sort.isDescending ? "descending" : "ascending") : undefined} title={column.hint}>
       <button class="th" onClick={() => order(column)}>{column.title}<span class="arrow" aria-hidden="true">{isSorted ? (sort.isDescending ? "▾" : "▴") : ""}</span></button>
@@ -90,12 +96,15 @@ function Heading<Row>({ column, sort, order }: { column: Column<Row>; sort: { ke
 
 function ShowSql({ sql }: { sql: string }) {
   const [isOpen, setOpen] = useState(false);
+  const { filter, t0, t1 } = route.value.params;
+  const narrowed = [filter && "filter", (t0 || t1) && "range"].filter(Boolean).join(" and ");
   return (
     <>
-      <button class="plain" aria-expanded={isOpen} title="The SQL that gives the same" onClick={() => setOpen(!isOpen)}>SQL</button>
+      <button class="plain" aria-expanded={isOpen} title={`The SQL that gives the same${narrowed ? " of the whole run" : ""}`} onClick={() => setOpen(!isOpen)}>SQL</button>
       {isOpen && (
         <pre class="sql-behind">
           <code>{sql}</code>
+          {narrowed && <span class="row warn">This is of the whole run: the {narrowed} {narrowed.includes(" ") ? "are" : "is"} not in it.</span>}
           <span class="row"><CopyButton label="Copy" text={() => sql} /><a href={`#/sql/${encodeURIComponent(route.value.run ?? "")}?query=${encodeURIComponent(sql)}`}>Ask it</a></span>
         </pre>
       )}

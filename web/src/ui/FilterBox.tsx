@@ -1,14 +1,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { route, setParams } from "../state/route";
+import { route, setParams, type View } from "../state/route";
 
 const PAUSE_MS = 450;
+/** Views whose numbers no scope's attributes divide: the filter stays in the address for the others. */
+const UNFILTERED: readonly View[] = ["system", "compare", "sql"];
 
 /** The filter of every view: conditions on attributes, kept in the address. */
 export function FilterBox() {
   const applied = route.value.params.filter ?? "";
+  const isUnused = UNFILTERED.includes(route.value.view);
   const [text, setText] = useState(applied);
   const timer = useRef<number | undefined>(undefined);
-  useEffect(() => setText(applied), [applied]);
+  // What is typed stays as it is where the address says the same: a blank at its end is the way to the next condition.
+  useEffect(() => { if (applied !== text.trim()) setText(applied); }, [applied]);
   const apply = (value: string) => {
     clearTimeout(timer.current);
     setParams({ filter: value.trim() });
@@ -19,14 +23,15 @@ export function FilterBox() {
     timer.current = window.setTimeout(() => apply(value), PAUSE_MS);
   };
   return (
-    <form class={"filter" + (applied ? " on" : "")} role="search" onSubmit={(event) => { event.preventDefault(); apply(text); }}>
+    <form class={"filter" + (applied && !isUnused ? " on" : "")} role="search" onSubmit={(event) => { event.preventDefault(); apply(text); }}>
       <input
         type="text" id="filter" value={text} spellcheck={false} autocomplete="off" aria-label="Filter by attribute"
-        placeholder="Filter: variant=beam-search index>100"
+        placeholder={isUnused ? "This view has no filter" : "Filter: variant=beam-search index>100"} disabled={isUnused && !text}
         title="Conditions on attributes, all of them required: variant=beam index>100 loss<=0.5 mode!=eval"
         onInput={(event) => typed(event.currentTarget.value)}
         onKeyDown={(event) => { if (event.key === "Escape") { event.currentTarget.blur(); event.stopPropagation(); } }}
       />
+      {applied && isUnused && <span class="faint">not used in this view</span>}
       {text && <button type="button" class="plain clear" aria-label="Clear the filter" onClick={() => { setText(""); apply(""); }}>×</button>}
     </form>
   );

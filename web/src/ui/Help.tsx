@@ -31,17 +31,32 @@ const KEYS: [string[], string][] = [
   [["?"], "these keys"],
 ];
 
+const hide = () => (helpOpen.value = false);
+
+/** Escape hides it; all other keys are only for its button meanwhile. */
+function keys(event: KeyboardEvent): void {
+  event.stopPropagation();
+  if (event.key === "Escape" || event.key === "Tab") event.preventDefault();
+  if (event.key === "Escape") hide();
+}
+
 /** The list of keys as a dialog. */
 export function Help() {
   const close = useRef<HTMLButtonElement>(null);
   useEffect(() => {
-    if (helpOpen.value) close.current?.focus();
+    if (!helpOpen.value) return;
+    const before = document.activeElement;
+    close.current?.focus();
+    // On the window, since a click on the text takes the focus away from everything in here; before whatever else has keys.
+    addEventListener("keydown", keys, { capture: true });
+    return () => {
+      removeEventListener("keydown", keys, { capture: true });
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, [helpOpen.value]);
   if (!helpOpen.value) return null;
-  const hide = () => (helpOpen.value = false);
   return (
-    <div class="dialog" role="dialog" aria-modal="true" aria-label="Keys" onClick={hide}
-      onKeyDown={(event) => { if (event.key === "Escape" || event.key === "Tab") { event.preventDefault(); if (event.key === "Escape") hide(); } event.stopPropagation(); }}>
+    <div class="dialog" role="dialog" aria-modal="true" aria-label="Keys" onClick={hide}>
       <div onClick={(event) => event.stopPropagation()}>
         <div class="row"><h2 class="grow">Keys on the timeline</h2><button ref={close} onClick={hide}>Close</button></div>
         <dl class="keys">

@@ -1,4 +1,6 @@
 import type { ComponentChildren } from "preact";
+import { ApiError } from "../api/client";
+import { isShareFile } from "../api/inline";
 
 /** Why a view is empty, and what to do about it. */
 export function Empty({ title, children, command }: { title: string; children?: ComponentChildren; command?: string }) {
@@ -13,10 +15,12 @@ export function Empty({ title, children, command }: { title: string; children?: 
 
 /** What went wrong, in the server's words. */
 export function Failure({ error, small }: { error: Error; small?: boolean }) {
+  const isMissing = !small && error instanceof ApiError && error.status === 404 && !isShareFile();
   return (
     <section class={"note error" + (small ? " small" : "")} role="alert">
       <h2>That did not work</h2>
       <p>{error.message}</p>
+      {isMissing && <p><a href="#/runs">All runs</a></p>}
     </section>
   );
 }

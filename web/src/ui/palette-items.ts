@@ -16,7 +16,7 @@ export function viewItems(run: string | null, isShared: boolean): Item[] {
   return [
     ...ofRun,
     { kind: "view", title: "Runs", more: "all runs", address: "#/runs" },
-    { kind: "view", title: "Compare", more: run === null ? "two runs" : "with another run", address: formatRoute({ view: "compare", run: run ?? "", other: null, params: {} }) },
+    { kind: "view", title: "Compare", more: run === null ? "two runs" : "with another run", address: formatRoute({ view: "compare", run, other: null, params: {} }) },
     { kind: "view", title: "SQL", more: run === null ? "" : cut(plain(run), 60), address: viewLink("sql", run) },
   ];
 }

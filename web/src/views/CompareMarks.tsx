@@ -1,43 +1,52 @@
 import { useEffect, useState } from "preact/hooks";
 import { getJson, runUrl } from "../api/client";
+import { versionOf } from "../api/live";
 import type { MarkName, MarkValues } from "../api/types";
 import { count, digits, plain } from "../shared/format";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
-import { Empty } from "../ui/Notes";
+import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { joined } from "./marks-curves";
 
+/** Marks that are drawn at most. */
+const MOST_PAIRS = 8;
+
 interface Pair { name: string; curves: { label: string; values: MarkValues }[] }
+/** Marks of both runs, and how many there are in all. */
+interface Found { pairs: Pair[]; count: number }
 
 /** The marks that both runs have, by step, in one chart each. */
 export function CompareMarks({ base, head }: { base: string; head: string }) {
-  const [pairs, setPairs] = useState<Pair[] | null>(null);
+  const [found, setFound] = useState<Found | Error | null>(null);
   useEffect(() => {
     let wanted = true;
-    void load(base, head).then((found) => wanted && setPairs(found), () => wanted && setPairs([]));
+    load(base, head).then((found) => wanted && setFound(found), (error: Error) => wanted && setFound(error));
     return () => {
       wanted = false;
     };
-  }, [base, head]);
-  if (pairs === null) return <p class="muted">Reading the marks …</p>;
+  }, [base, head, versionOf([base, head])]);
+  if (found === null) return <p class="muted">Reading the marks …</p>;
+  if (found instanceof Error) return <Failure small error={found} />;
+  const { pairs, count: all } = found;
   if (pairs.length === 0) return <Empty title="No mark is in both runs">hodo.mark("loss", loss) in the program makes one.</Empty>;
-  return <>{pairs.map((pair) => <PairChart pair={pair} />)}</>;
+  return <>{pairs.length < all && <p class="faint">the first {count(pairs.length)} of {count(all)} marks that are in both</p>}{pairs.map((pair) => <PairChart key={pair.name} pair={pair} />)}</>;
 }
 
-async function load(base: string, head: string): Promise<Pair[]> {
+async function load(base: string, head: string): Promise<Found> {
   const names = async (run: string) => {
     const answer = await getJson<MarkName[] | { marks: MarkName[] }>(runUrl(run, "marks"));
     return (Array.isArray(answer) ? answer : answer.marks).map((mark) => mark.name);
   };
   const [first, second] = await Promise.all([names(base), names(head)]);
-  const shared = first.filter((name) => second.includes(name)).slice(0, 8);
-  return Promise.all(shared.map(async (name) => ({
+  const shared = first.filter((name) => second.includes(name));
+  const pairs = await Promise.all(shared.slice(0, MOST_PAIRS).map(async (name) => ({
     name,
     curves: await Promise.all([["before", base], ["after", head]].map(async ([label, run]) => ({
       label: label!,
       values: await getJson<MarkValues>(runUrl(run!, `marks/${encodeURIComponent(name)}`, { x: "step", max: 2000 })),
     }))),
   })));
+  return { pairs, count: shared.length };
 }
 
 function PairChart({ pair }: { pair: Pair }) {
@@ -46,7 +55,7 @@ function PairChart({ pair }: { pair: Pair }) {
   return (
     <section class="card">
       <h2><Name text={pair.name} /></h2>
-      <Chart label={`${plain(pair.name)} before and after, by step`} x={x} curves={curves} height={200} xText={(value) => count(value)} yText={digits} />
+      <Chart label={`${plain(pair.name)} before and after, by step`} x={x} curves={curves} height={200} xText={count} isCount yText={digits} />
     </section>
   );
 }

@@ -5,12 +5,12 @@ import { useJson } from "../api/use";
 import { fillOf, isWait } from "../shared/colour";
 import { cut, duration, many, percent, plain } from "../shared/format";
 import { tagText } from "../shared/tag";
-import { route, setParams, viewLink } from "../state/route";
+import { formatList, readList, route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { flameBoxes, nodeAt, restOf, type FlameBox } from "./flame-layout";
+import { flameBoxes, nodeAt, restOf, wholeOf, type FlameBox } from "./flame-layout";
 import { RangeNote } from "./RangeNote";
 
 const ROW_PX = 21;
@@ -21,7 +21,7 @@ const BY: [string, string][] = [["wall", "wall time"], ["cpu", "CPU time"], ["gp
 export function Flame({ run }: { run: string }) {
   const { by = "wall", t0, t1, filter, zoom } = route.value.params;
   const { data, error } = useJson<FlameAnswer>(runUrl(run, "flame", { by, t0, t1, filter }), run);
-  const path = zoom ? zoom.split("/").map(decodeURIComponent) : [];
+  const asked = readList(zoom, "/");
   return (
     <div class="page flame">
       <div class="row wrap">
@@ -32,7 +32,7 @@ export function Flame({ run }: { run: string }) {
       </div>
       {error && <Failure error={error} />}
       {!data && !error && <Loading what="the flame graph" runs={[run]} />}
-      {data && <Graph data={data} path={path} by={by} run={run} />}
+      {data && <Graph data={data} path={nodeAt(data.roots, asked) ? asked : []} by={by} run={run} />}
     </div>
   );
 }
@@ -41,28 +41,29 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
   const [pointed, setPointed] = useState<FlameBox | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const top = nodeAt(data.roots, path);
-  const whole = data.roots.reduce((sum, node) => sum + node.value_ns, 0);
+  const whole = wholeOf(data);
   if (whole === 0) {
     return <Empty title={`No ${by === "gpu" ? "GPU" : by === "cpu" ? "CPU" : "wall"} time to divide`}>{data.why ?? (by === "gpu" ? "No GPU work of a scope was captured here. The Overview says why; wall time is always there." : "No scope with such a time is in this range. Widen the range, or clear the filter.")}</Empty>;
   }
-  const boxes = flameBoxes(top ? [top] : data.roots, LEAST_SHARE);
+  const rest = top ? restOf([top], null) : restOf(data.roots, data.rest);
+  const boxes = top ? flameBoxes([top], LEAST_SHARE) : flameBoxes(data.roots, LEAST_SHARE, whole);
+  if (boxes.length === 0) return <Empty title="Every path is too small to show">{many(rest.paths, "path")} with {duration(whole)} together, none of them wide enough for a box. Tables has them by their time.</Empty>;
   const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
   const above = top ? path.slice(0, -1) : [];
-  const into = (box: FlameBox) => setParams({ zoom: [...above, ...box.path].map(encodeURIComponent).join("/") });
-  const rest = top ? restOf([top], null) : restOf(data.roots, data.rest);
+  const zoom = (to: string[]) => setParams({ zoom: formatList(to, "/") }, true);
   const shown = pointed ?? boxes[0] ?? null;
   return (
     <>
       <nav class="row wrap crumbs" aria-label="Path">
-        <button class="link" onClick={() => setParams({ zoom: null })}>whole {by === "wall" ? "run" : by.toUpperCase()}</button>
-        {path.map((name, at) => <><span class="faint">/</span><button class="link" onClick={() => setParams({ zoom: path.slice(0, at + 1).map(encodeURIComponent).join("/") })}><Name text={cut(name, 60)} /></button></>)}
+        <button class="link" onClick={() => zoom([])}>all {by === "wall" ? "wall" : by.toUpperCase()} time</button>
+        {path.map((name, at) => <><span class="faint">/</span><button class="link" onClick={() => zoom(path.slice(0, at + 1))}><Name text={cut(name, 60)} /></button></>)}
       </nav>
       <div class="fl" ref={host} role="tree" aria-label="Flame graph" style={{ height: `${(deepest + 1) * ROW_PX}px` }} onKeyDown={(event) => walk(event, host.current, boxes)} onMouseLeave={() => setPointed(null)}>
         {boxes.map((box, at) => (
           <button key={box.key} data-at={at} role="treeitem" aria-level={box.depth + 1} tabIndex={at === 0 ? 0 : -1} class={"fl-box" + (isWait(box.node.name) ? " hatched" : "")}
-            aria-label={`${plain(box.node.name)}, ${duration(box.node.value_ns)}, ${percent(box.node.value_ns / whole)}`}
+            aria-label={`${cut(plain(box.node.name), 120)}${tagText(box.node.tag) ? ` ${cut(plain(tagText(box.node.tag) ?? ""), 40)}` : ""}, ${duration(box.node.value_ns)}, ${percent(box.node.value_ns / whole)}`}
             style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.depth * ROW_PX}px`, backgroundColor: fillOf(box.node.name, theme.value) }}
-            onMouseEnter={() => setPointed(box)} onFocus={() => setPointed(box)} onClick={() => into(box)}>
+            onMouseEnter={() => setPointed(box)} onFocus={() => setPointed(box)} onClick={() => zoom([...above, ...box.path])}>
             {box.width > 0.02 && <bdi>{cut(plain(box.node.name), 120)}</bdi>}{box.width > 0.02 && tagText(box.node.tag) && <span class="fl-tag"> {cut(plain(tagText(box.node.tag) ?? ""), 40)}</span>}
           </button>
         ))}
@@ -77,7 +78,7 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
           <a href={viewLink("timeline", run, { q: shown.node.name })}>find on the timeline</a>
         </div>
       )}
-      {rest.paths > 0 && <p class="faint">{many(rest.paths, "path")} with {duration(rest.value_ns)} together {rest.paths === 1 ? "is" : "are"} too small to show; the tables have them</p>}
+      {rest.paths > 0 && <p class="faint">{many(rest.paths, "path")} with {duration(rest.value_ns)} together {rest.paths === 1 ? "is" : "are"} too small to show; Tables has them by their time</p>}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import type { Report } from "../api/types";
 import { count, duration, many, percent, plain } from "../shared/format";
+import { leftOut } from "./LeftOut";
 
 const LOST_WHY: Record<string, string> = {
   ring_full: "no free memory: disk or pump too slow",
@@ -42,10 +43,11 @@ function losses({ records, processes, gpu }: Report): { tone: string; text: stri
 function overhead(report: Report): string {
   const roots = report.nodes.filter((node) => node.depth === 0);
   const known = roots.filter((node) => node.overhead_ns !== null);
-  if (known.length === 0) return "what recording took is not known: another tool recorded this run, or no scope is shown";
+  const isPart = leftOut(report) !== null;
+  if (known.length === 0) return `what recording took is not known: ${isPart ? "the paths are not here" : "another tool recorded this run, or no scope is shown"}`;
   const cost = known.reduce((sum, node) => sum + (node.overhead_ns ?? 0), 0);
   const total = known.reduce((sum, node) => sum + node.total_ns, 0);
-  return `recording took ${duration(cost)} of the time in scopes (${percent(total ? cost / total : 0)})`;
+  return `recording took ${duration(cost)} of the time in scopes${isPart ? " whose paths are here" : ""} (${percent(total ? cost / total : 0)})`;
 }
 
 function missing(report: Report): string[] {

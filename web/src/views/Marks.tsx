@@ -1,15 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
-import { getJson, runUrl } from "../api/client";
-import { growth } from "../api/live";
+import { ApiError, getJson, runUrl } from "../api/client";
+import { versionOf } from "../api/live";
 import type { MarkName, MarkValues, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { anyValue, count, cut, digits, duration, plain } from "../shared/format";
-import { go, route, setParams, viewLink } from "../state/route";
+import { formatList, go, readList, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { joined, smoothed } from "./marks-curves";
+import { drawn } from "./marks-curves";
 
 const FIRST_SHOWN = 3;
 
@@ -27,17 +27,17 @@ export function Marks({ run }: { run: string }) {
 
 function chosenMarks(names: MarkName[]): string[] {
   const asked = route.value.params.marks;
-  if (asked !== undefined) return asked.split(",").map(decodeURIComponent).filter(Boolean);
+  if (asked !== undefined) return readList(asked);
   return [...names].filter((mark) => typeof mark.last === "number").sort((a, b) => b.count - a.count).slice(0, FIRST_SHOWN).map((mark) => mark.name);
 }
 
 function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
-  const { x = "time", smooth = "0", log, with: also = "" } = route.value.params;
+  const { x = "time", smooth = "0", log, with: also } = route.value.params;
   const shown = chosenMarks(names);
-  const runs = [run, ...also.split(",").filter(Boolean)];
+  const others = readList(also);
   const toggle = (name: string) => {
     const next = shown.includes(name) ? shown.filter((other) => other !== name) : [...shown, name];
-    setParams({ marks: next.map(encodeURIComponent).join(",") || "," });
+    setParams({ marks: formatList(next) || "," });
   };
   return (
     <div class="page marks">
@@ -46,7 +46,7 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
         <ul class="choices">{names.map((mark) => (
           <li><label><input type="checkbox" checked={shown.includes(mark.name)} onChange={() => toggle(mark.name)} /><span class="grow ellipsis"><Name text={mark.name} /></span><span class="faint">{count(mark.count)}</span><span class="num">{cut(plain(anyValue(mark.last)), 14)}</span></label></li>
         ))}</ul>
-        <OtherRuns run={run} also={also} />
+        <OtherRuns run={run} chosen={others} />
       </aside>
       <div class="grow">
         <div class="row wrap gap-below">
@@ -55,18 +55,17 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
           <button aria-pressed={log === "1"} onClick={() => setParams({ log: log ? null : "1" })}>log axis</button>
         </div>
         {shown.length === 0 && <Empty title="No mark chosen">Choose one at the left.</Empty>}
-        {shown.map((name) => <MarkChart key={name} name={name} runs={runs} x={x} smooth={Number(smooth)} isLog={log === "1"} />)}
+        {shown.map((name) => <MarkChart key={name} name={name} runs={[run, ...others]} x={x} smooth={Number(smooth)} isLog={log === "1"} />)}
       </div>
     </div>
   );
 }
 
-function OtherRuns({ run, also }: { run: string; also: string }) {
+function OtherRuns({ run, chosen }: { run: string; chosen: string[] }) {
   const { data } = useJson<RunsAnswer>("api/runs");
   const others = (data?.runs ?? []).filter((each) => each.id !== run);
   if (others.length === 0) return null;
-  const chosen = also.split(",").filter(Boolean);
-  const toggle = (id: string) => setParams({ with: (chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id]).join(",") });
+  const toggle = (id: string) => setParams({ with: formatList(chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id]) });
   return (
     <>
       <h2>Other runs</h2>
@@ -75,27 +74,35 @@ function OtherRuns({ run, also }: { run: string; also: string }) {
   );
 }
 
+/** Curves of one mark, and the axis that they were asked for. */
+interface Curves { x: string; of: { run: string; values: MarkValues }[]; error: Error | null }
+
 function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: string[]; x: string; smooth: number; isLog: boolean }) {
-  const [curves, setCurves] = useState<{ run: string; values: MarkValues }[]>([]);
-  const version = runs.map((run) => growth.value[run]?.generation ?? 0).join();
+  const [curves, setCurves] = useState<Curves | null>(null);
+  const filter = route.value.params.filter ?? "";
   useEffect(() => {
     let wanted = true;
-    const all = runs.map((run) => getJson<MarkValues>(runUrl(run, `marks/${encodeURIComponent(name)}`, { x, max: 2000 })).then((values) => ({ run, values }), () => null));
-    void Promise.all(all).then((found) => wanted && setCurves(found.filter((each) => each !== null)));
+    const all = runs.map((run, at) => getJson<MarkValues>(runUrl(run, `marks/${encodeURIComponent(name)}`, { x, max: 2000, filter })).then((values) => ({ run, values }), (error: Error) => {
+      // Another run need not have this mark.
+      if (at > 0 && error instanceof ApiError && error.status === 404) return null;
+      return error;
+    }));
+    void Promise.all(all).then((found) => wanted && setCurves({ x, of: found.filter((each) => each !== null && "run" in each), error: found.find((each) => each instanceof Error) ?? null }));
     return () => {
       wanted = false;
     };
-  }, [name, runs.join(), x, version]);
-  const raw = curves.map(({ values }) => ({ x: values.x, y: isLog ? values.y.map((value) => (value !== null && value > 0 ? value : null)) : values.y }));
-  const { x: axis, ys } = raw.length ? joined(raw) : { x: [], ys: [] };
-  const lines = ys.map((values, at) => ({ label: runs.length > 1 ? (curves[at]?.run ?? "") : name, colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values: smoothed(values, smooth) }));
-  const xText = x === "time" ? (value: number) => duration(value) : (value: number) => count(value);
+  }, [name, formatList(runs), x, versionOf(runs), filter]);
+  if (!curves) return <section class="card"><h2><Name text={name} /></h2><p class="faint">Reading the mark …</p></section>;
+  const { x: axis, ys, bands } = drawn(curves.of.map(({ values }) => values), smooth, isLog);
+  const lines = ys.map((values, at) => ({ label: plain(runs.length > 1 ? (curves.of[at]?.run ?? "") : name), colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values, ...bands[at] }));
+  const isTime = curves.x === "time";
   return (
     <section class="card">
       <h2><Name text={name} /></h2>
-      {axis.length === 0 ? <p class="faint">no numbers to draw</p>
-        : <Chart label={`${plain(name)} ${x === "time" ? "over time" : "by step"}`} x={axis} curves={lines.map((line) => ({ ...line, label: plain(line.label) }))} height={230} isLog={isLog} xText={xText} yText={digits} sync="marks"
-            onZoom={x === "time" ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : undefined} />}
+      {curves.error && <Failure small error={curves.error} />}
+      {axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
+        : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks"
+            onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : undefined} />}
     </section>
   );
 }

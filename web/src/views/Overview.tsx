@@ -8,6 +8,7 @@ import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { Health } from "./Health";
+import { LeftOut } from "./LeftOut";
 import { StepStrip } from "./StepStrip";
 import { State } from "./Runs";
 import { because, boundWord } from "./verdict";
@@ -16,7 +17,7 @@ import { because, boundWord } from "./verdict";
 export function Overview({ run }: { run: string }) {
   const filter = route.value.params.filter ?? "";
   const { data, error } = useJson<Report>(runUrl(run, "report", { filter }), run);
-  const steps = useJson<Steps>(runUrl(run, "steps"), run);
+  const steps = useJson<Steps>(runUrl(run, "steps", { filter }), run);
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return <Loading what="the report" runs={[run]} />;
   return (
@@ -25,7 +26,8 @@ export function Overview({ run }: { run: string }) {
       {data.spans === 0
         ? <Empty title="No scopes in this run" command={'with hodo.scope("step"):\n    ...'}>Nothing tells yet where the time went. Open scopes around the steps of the program; docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
         : <VerdictBox verdict={data.verdict} isFiltered={filter !== ""} />}
-      {steps.data && <StepsOf run={run} steps={steps.data} />}
+      <LeftOut report={data} />
+      {steps.data && <StepsOf run={run} steps={steps.data} isFiltered={filter !== ""} />}
       <div class="columns">
         <TopScopes report={data} run={run} />
         <TopKernels report={data} run={run} />
@@ -36,18 +38,20 @@ export function Overview({ run }: { run: string }) {
   );
 }
 
-function StepsOf({ run, steps }: { run: string; steps: Steps }) {
-  const { step_ns, start_ns, index } = steps;
-  if (step_ns && start_ns && index && step_ns.length > 1) return <StepStrip run={run} steps={{ ...steps, step_ns, start_ns, index }} />;
-  return steps.why ? <section class="card"><h2>Steps</h2><p class="muted small-gap">{plain(steps.why)}</p></section> : null;
+function StepsOf({ run, steps, isFiltered }: { run: string; steps: Steps; isFiltered: boolean }) {
+  const { durations, step_ns, start_ns, index } = steps;
+  if (durations && step_ns && start_ns && index && step_ns.length > (isFiltered ? 0 : 1)) return <StepStrip run={run} steps={{ ...steps, durations, step_ns, start_ns, index }} />;
+  const why = isFiltered ? "No step fits the filter." : steps.why;
+  return why ? <section class="card"><h2>Steps</h2><p class="muted small-gap">{plain(why)}</p></section> : null;
 }
 
 function Title({ report }: { report: Report }) {
-  const threads = report.processes.reduce((sum, process) => sum + process.threads.length, 0);
+  const threads = report.processes.reduce((sum, process) => sum + process.threads.length, report.threads_left_out ?? 0);
   const kernels = report.gpu.captured > 0 ? many(report.gpu.all?.kernels ?? 0, "kernel") : "kernels not captured";
+  const readings = report.machines.length === 0 ? null : report.machines.some((machine) => machine.live) ? "sampling" : "readings only";
   return (
     <header>
-      <h1><Name text={report.run.app || "run"} /> <State state={report.state} /> <span class="wall">{duration(report.wall_ns)}</span></h1>
+      <h1><Name text={report.run.app || "run"} /> <State state={report.state} readings={readings} /> <span class="wall">{duration(report.wall_ns)}</span></h1>
       <div class="muted">{moment(report.start_ns)} UTC · {plain(report.run.host)} · <code>{cut(plain(report.run.argv.join(" ")), 240)}</code>{report.run.git_revision && <> · commit <code>{plain(report.run.git_revision).slice(0, 10)}</code></>}</div>
       <div class="muted">{many(report.processes.length, "process", "processes")} · {many(threads, "thread")} · {many(report.spans, "scope")}{report.spans_shown !== report.spans && <b class="warn"> ({count(report.spans_shown)} fit the filter)</b>} · {kernels}</div>
     </header>
@@ -96,7 +100,7 @@ function TopKernels({ report, run }: { report: Report; run: string }) {
       {report.gpu.captured === 0 || !work
         ? <p class="muted">Not captured: {report.gpu.missing.map((absence) => plain(absence.why)).join("; ") || "no process recorded a GPU"}. <code>hodo run -- CMD</code> captures kernels of programs that use CUDA; <code>hodo doctor</code> says what is in the way.</p>
         : <>
-            <p class="muted small-gap">GPU busy {duration(work.busy_ns)}, {percent(work.busy_ns / report.wall_ns)} of the run{work.launch && <> · a kernel starts {duration(work.launch.p50_ns)} after its launch (95 %: {duration(work.launch.p95_ns)})</>}</p>
+            <p class="muted small-gap">GPU busy {duration(work.busy_ns)}{report.gpu.devices === 1 ? `, ${percent(work.busy_ns / report.wall_ns)} of the run` : ""}{work.launch && <> · a kernel starts {duration(work.launch.p50_ns)} after its launch (95 %: {duration(work.launch.p95_ns)})</>}</p>
             <table aria-label="Kernels with most time">
               <thead><tr><th>kernel</th><th class="num">time</th><th /><th class="num">share</th><th class="num">count</th><th class="num">mean</th></tr></thead>
               <tbody>{work.by_kernel.slice(0, 10).map((kernel) => (

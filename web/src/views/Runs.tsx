@@ -3,13 +3,13 @@ import { isShareFile } from "../api/inline";
 import type { ListedRun, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { bytes, count, cut, duration, moment, plain } from "../shared/format";
-import { formatRoute, go, route, setParams, viewLink } from "../state/route";
+import { formatList, formatRoute, go, readList, route, setParams, viewLink } from "../state/route";
 import { Sparkline } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { isWanted } from "./runs-wanted";
+import { isWanted, rankText } from "./runs-wanted";
 
 /** All runs of the folder: find one, or choose two to compare. */
 export function Runs() {
@@ -24,31 +24,36 @@ export function Runs() {
   return <div class="page"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></div>;
 }
 
+/** Pieces of GPU work; none where no GPU was captured. */
+function gpuWork(run: ListedRun): number | null {
+  return run.gpu_work || run.gpu?.length ? run.gpu_work : null;
+}
+
 function chosen(): string[] {
-  return (route.value.params.pick ?? "").split(",").filter(Boolean);
+  return readList(route.value.params.pick);
 }
 
 function toggle(id: string): void {
   const ids = chosen();
   const next = ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id].slice(-2);
-  setParams({ pick: next.join(",") });
+  setParams({ pick: formatList(next) });
 }
 
 function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
   const picked = chosen();
   const open = (run: ListedRun) => go(viewLink("overview", run.id));
-  const hasRanks = runs.some((run) => run.rank !== null);
+  const hasRanks = runs.some((run) => run.ranks.length > 0);
   const columns: Column<ListedRun>[] = [
     { key: "pick", title: "", value: () => null, cell: (run) => <input type="checkbox" aria-label={`Choose ${plain(run.id)} to compare`} checked={picked.includes(run.id)} onClick={(event) => { event.stopPropagation(); toggle(run.id); }} /> },
     { key: "app", title: "program", value: (run) => run.app, cell: (run) => <a href={viewLink("overview", run.id)} title={cut(plain(String(run.attributes?.command ?? "")), 400)} onClick={(event) => event.stopPropagation()}><b><Name text={run.app || "(no name)"} /></b></a> },
     { key: "id", title: "run", value: (run) => run.id, cell: (run) => <span class="mono muted"><Name text={run.id} /></span> },
     { key: "start_unix_ns", title: "when (UTC)", isNumber: true, value: (run) => run.start_unix_ns, cell: (run) => moment(run.start_unix_ns) },
     { key: "duration_ns", title: "duration", isNumber: true, value: (run) => run.duration_ns, cell: (run) => duration(run.duration_ns) },
-    { key: "state", title: "state", value: (run) => run.state, cell: (run) => <State state={run.state} /> },
-    ...(hasRanks ? [{ key: "rank", title: "rank", isNumber: true, value: (run: ListedRun) => run.rank, cell: (run: ListedRun) => count(run.rank) }] : []),
+    { key: "state", title: "state", value: (run) => run.state, cell: (run) => <State state={run.state} readings={run.duration_ns ? "readings only" : null} /> },
+    ...(hasRanks ? [{ key: "ranks", title: "ranks", isNumber: true, value: (run: ListedRun) => rankText(run.ranks) }] : []),
     { key: "processes", title: "processes", isNumber: true, value: (run) => run.processes, cell: (run) => count(run.processes) },
     { key: "scopes", title: "scopes", isNumber: true, value: (run) => run.scopes, cell: (run) => count(run.scopes) },
-    { key: "kernels", title: "kernels", isNumber: true, value: (run) => run.kernels, cell: (run) => count(run.kernels) },
+    { key: "gpu_work", title: "GPU work", hint: "kernels, copies and sets", isNumber: true, value: gpuWork, cell: (run) => count(gpuWork(run)) },
     { key: "gpu", title: "GPU", value: (run) => run.gpu?.join(" ") ?? null, cell: (run) => <span class="muted">{run.gpu?.length ? cut(plain(run.gpu.join(", ")), 40) : "–"}</span> },
     { key: "lost", title: "lost", isNumber: true, value: (run) => run.lost, cell: (run) => <span class={run.lost ? "bad" : ""}>{count(run.lost)}</span> },
     { key: "main_mark", title: "main mark", value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
@@ -59,7 +64,7 @@ function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
       words={(run) => [run.app, run.id, run.path, run.state, run.gpu?.join(" ") ?? null, run.attributes ? JSON.stringify(run.attributes) : null]}>
       <WhenAndRank runs={all} />
       {!isShareFile() && <CompareButton picked={picked} />}
-      <span class="faint">{bytes(runs.reduce((sum, run) => sum + ((run as { bytes?: number }).bytes ?? 0), 0))}</span>
+      <span class="faint">{bytes(runs.reduce((sum, run) => sum + (run.bytes ?? 0), 0))} on disk</span>
     </DataTable>
   );
 }
@@ -67,7 +72,7 @@ function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
 /** Narrows the list to days, in UTC as the list shows them, and to a rank. */
 function WhenAndRank({ runs }: { runs: ListedRun[] }) {
   const { from = "", to = "", rank = "" } = route.value.params;
-  const ranks = [...new Set(runs.flatMap((run) => (run.rank === null ? [] : [run.rank])))].sort((a, b) => a - b);
+  const ranks = [...new Set(runs.flatMap((run) => run.ranks))].sort((a, b) => a - b);
   const day = (key: "from" | "to", value: string, label: string) => (
     <label class="row muted">{key} <input type="date" value={value} aria-label={label} onInput={(event) => setParams({ [key]: event.currentTarget.value })} /></label>
   );
@@ -101,10 +106,10 @@ function Attributes({ of }: { of: Record<string, unknown> | null }) {
   return <span class="ellipsis">{pairs.slice(0, 4).map(([key, value]) => <><span class="tag">{cut(plain(`${key}=${String(value)}`), 40)}</span> </>)}</span>;
 }
 
-/** How a run ended, or that it has not. */
-export function State({ state }: { state: string | null }) {
+/** How a run ended, or that it has not; one without a process may have readings of machines, and says so in these words. */
+export function State({ state, readings }: { state: string | null; readings: string | null }) {
   if (state === "live") return <span class="live-dot">live</span>;
-  const tone = state === "finished" ? "muted" : "warn";
+  const tone = state === "finished" || (state === null && readings) ? "muted" : "warn";
   const words: Record<string, string> = { ended: "ended without shutdown", unknown: "state unknown" };
-  return <span class={tone}>{state === null ? "nothing recorded yet" : (words[state] ?? state)}</span>;
+  return <span class={tone}>{state === null ? (readings ?? "nothing recorded yet") : (words[state] ?? state)}</span>;
 }

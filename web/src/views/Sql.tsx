@@ -19,7 +19,10 @@ const EXAMPLES: [string, string][] = [
 /** Questions in SQL about a run or several. */
 export function Sql({ run }: { run: string | null }) {
   const runs = useJson<RunsAnswer>("api/runs");
-  const chosen = run ?? route.value.params.run ?? runs.data?.runs[0]?.id ?? null;
+  // Stays the one that was the newest when the view was opened: a run that comes later does not take its place under the rows.
+  const newest = useRef<string | null>(null);
+  newest.current ??= runs.data?.runs[0]?.id ?? null;
+  const chosen = run ?? route.value.params.run ?? newest.current;
   const [text, setText] = useState(route.value.params.query ?? EXAMPLES[0]![1]);
   const [answer, setAnswer] = useState<SqlAnswer | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -40,6 +43,10 @@ export function Sql({ run }: { run: string | null }) {
       (failure: Error) => { if (!signal.aborted) { setError(failure); setAnswer(null); setAsking(false); } },
     );
   };
+  // A link with a question is answered as it is opened.
+  useEffect(() => {
+    if (chosen && route.value.params.query) ask(route.value.params.query);
+  }, [chosen]);
   return (
     <div class="page sql">
       <div class="row wrap gap-below">

@@ -8,19 +8,14 @@ import { fillOf } from "../shared/colour";
 
 const HEIGHT_PX = 92;
 
-/** The value below which a share of the values lies. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
-
 /** How long each step took, with its parts; a click shows the step on the timeline. */
 export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [at, setAt] = useState<number | null>(null);
-  const median = percentile(steps.step_ns, 0.5);
-  const p95 = percentile(steps.step_ns, 0.95);
-  const top = Math.min(Math.max(...steps.step_ns), Math.max(p95 * 1.6, median * 3));
+  // Of all steps, also where a point is the longest of several.
+  const { p50_ns: median, p95_ns: p95, max_ns: longest } = steps.durations;
+  const all = steps.count ?? steps.step_ns.length;
+  const top = Math.min(longest, Math.max(p95 * 1.6, median * 3));
   const parts = Object.keys(steps.parts ?? {});
   useEffect(() => {
     const element = canvas.current;
@@ -40,8 +35,8 @@ export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
   const path = typeof steps.path === "string" ? steps.path : (steps.path ?? []).join("/");
   return (
     <section class="card">
-      <h2>Steps <span class="faint">{plain(path)} · {count(steps.step_ns.length)}{(steps.per_point ?? 1) > 1 ? ` points, the longest of ${count(steps.per_point)} each` : ""} · median {duration(median)} · 95 %: {duration(p95)} · longest {duration(Math.max(...steps.step_ns))}</span></h2>
-      <div class="strip"><canvas ref={canvas} role="img" aria-label={`Time of ${steps.step_ns.length} steps, median ${duration(median)}`}
+      <h2>Steps <span class="faint">{plain(path)} · {count(all)}{(steps.per_point ?? 1) > 1 ? `, drawn as the longest of ${count(steps.per_point)} each` : ""} · median {duration(median)} · 95 %: {duration(p95)} · longest {duration(longest)}</span></h2>
+      <div class="strip"><canvas ref={canvas} role="img" aria-label={`Time of ${all} steps, median ${duration(median)}`}
         onMouseMove={(event) => setAt(under(event))} onMouseLeave={() => setAt(null)} onClick={(event) => show(under(event))} /></div>
       <div class="legend">
         {parts.map((name) => <span class="row"><span class="swatch" style={{ background: fillOf(name, theme.value) }} />{plain(name)}</span>)}

@@ -13,6 +13,8 @@ import { Name } from "../ui/Text";
 import { SHARED_POINTS } from "../timeline/series";
 import { RangeNote } from "./RangeNote";
 
+/** Room of a card: groups of few stand beside each other. */
+const CARD_PX = 412;
 /** Series shown before others are asked for. */
 const FIRST_SHOWN = 8;
 
@@ -56,30 +58,34 @@ function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
   return (
     <div class="page">
       <div class="row wrap gap-below">
-        <input type="search" value={find} placeholder="Find a series: gpu power" aria-label="Find a series" onInput={(event) => setParams({ find: event.currentTarget.value })} />
+        <input type="search" value={find} size={26} placeholder="Find a series: gpu power" aria-label="Find a series" onInput={(event) => setParams({ find: event.currentTarget.value })} />
         <span class="muted">{Math.min(most, found.length)} of {series.length} series</span>
         {found.length > most && <button onClick={() => setParams({ all: "1" })}>Show all</button>}
         <RangeNote run={run} />
         <span class="grow" />
         <span class="faint">drag over a chart to see that range on the timeline</span>
       </div>
-      {[...groups].map(([source, members]) => (
-        <section>
+      <div class="groups">{[...groups].map(([source, members]) => (
+        <section style={{ width: `min(100%, ${members.length * CARD_PX}px)` }}>
           <h2 class="group-title"><Name text={source} /></h2>
           <div class="tiles">{members.map((each, at) => <SeriesCard key={each.id} run={run} series={each} colour={CURVE_COLOURS[at % CURVE_COLOURS.length]!} />)}</div>
         </section>
-      ))}
+      ))}</div>
     </div>
   );
 }
 
 function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; colour: string }) {
   const [values, setValues] = useState<SeriesValues | null>(null);
+  const [error, setError] = useState<Error | null>(null);
   const { t0, t1 } = route.value.params;
   const version = growth.value[run]?.generation ?? 0;
   useEffect(() => {
     let wanted = true;
-    getJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS })).then((found) => wanted && setValues(found), () => wanted && setValues({ t_ns: [], mean: [], min: [], max: [] }));
+    getJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS })).then(
+      (found) => { if (wanted) { setValues(found); setError(null); } },
+      (failure: Error) => { if (wanted) { setValues(null); setError(failure); } },
+    );
     return () => {
       wanted = false;
     };
@@ -89,10 +95,11 @@ function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; 
   return (
     <section class="card series">
       <h2><Name text={seriesTitle(series)} /> <span class="aside">{known.length ? inUnit(last, series.unit) : ""}</span></h2>
+      {error && <Failure small error={error} />}
       {values && known.length === 0 && <p class="faint">not captured in this range</p>}
       {values && known.length > 0 && (
-        <Chart label={`${plain(seriesTitle(series))} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} xText={duration} yText={(value) => inUnit(value, series.unit)}
-          curves={[{ label: plain(seriesTitle(series)), colour, values: values.mean, low: values.min, high: values.max }]} yRange={series.unit === "1" ? [0, Math.max(1, ...known)] : undefined}
+        <Chart label={`${plain(seriesTitle(series))} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} xText={duration} isTime yText={(value) => inUnit(value, series.unit)} isBytes={series.unit.startsWith("By")}
+          curves={[{ label: plain(seriesTitle(series)), colour, values: values.mean, low: values.min, high: values.max }]} yRange={series.unit === "1" ? [0, Math.max(1, ...known, ...values.max.map((value) => value ?? 0))] : undefined}
           onZoom={(from, to) => go(viewLink("timeline", run, { t0: String(Math.round(from)), t1: String(Math.round(to)) }))} />
       )}
     </section>

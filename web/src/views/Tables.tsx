@@ -4,6 +4,8 @@ import { useJson } from "../api/use";
 import { route, setParams } from "../state/route";
 import { Loading } from "../ui/Loading";
 import { Failure } from "../ui/Notes";
+import { readRange } from "../timeline/control";
+import { LeftOut } from "./LeftOut";
 import { RangeNote } from "./RangeNote";
 import { BenchTable, CopyTable, KernelTable, ScopeTable } from "./tables-of";
 
@@ -11,7 +13,8 @@ const TABLES: [string, string][] = [["scopes", "Scopes"], ["kernels", "Kernels"]
 
 /** The numbers of a run as tables: scopes, kernels, copies, benchmark loops. */
 export function Tables({ run }: { run: string }) {
-  const { table = "scopes", t0, t1, filter } = route.value.params;
+  const { t0, t1, filter } = route.value.params;
+  const table = TABLES.find(([key]) => key === route.value.params.table)?.[0] ?? "scopes";
   const { data, error } = useJson<Report>(runUrl(run, "report", { t0, t1, filter }), run);
   return (
     <div class="page">
@@ -19,12 +22,14 @@ export function Tables({ run }: { run: string }) {
         <div class="row" role="tablist" aria-label="Tables">{TABLES.map(([key, label]) => <button role="tab" aria-selected={table === key} onClick={() => setParams({ table: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
         <RangeNote run={run} />
       </div>
+      {readRange(route.value.params) && <p class="note small">Whole scopes that were open in the range, and the kernels and copies that they launched: not cut to it. The panel of the range on the timeline and Flame are cut to it, and have less.</p>}
       {error && <Failure error={error} />}
       {!data && !error && <Loading what="the tables" runs={[run]} />}
+      {data && <LeftOut report={data} />}
       {data && table === "scopes" && <ScopeTable report={data} run={run} />}
       {data && table === "kernels" && <KernelTable report={data} run={run} />}
       {data && table === "copies" && <CopyTable report={data} />}
-      {data && table === "loops" && <BenchTable report={data} />}
+      {data && table === "loops" && <BenchTable report={data} run={run} />}
     </div>
   );
 }

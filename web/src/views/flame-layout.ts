@@ -1,12 +1,17 @@
-import type { FlameNode, FlameRest } from "../api/types";
+import type { FlameAnswer, FlameNode, FlameRest } from "../api/types";
 
 /** A box of the flame graph: where it is, in shares of the width, and how deep. */
 export interface FlameBox { node: FlameNode; path: string[]; left: number; width: number; depth: number; key: string }
 
-/** Places a node and what is inside it; boxes narrower than `least` of the width are left out. */
-export function flameBoxes(roots: readonly FlameNode[], least: number): FlameBox[] {
+/** All time that a flame graph divides, that of paths too small to be shown included. */
+export function wholeOf({ total_ns, roots, rest }: FlameAnswer): number {
+  return total_ns ?? roots.reduce((sum, node) => sum + node.value_ns, rest?.value_ns ?? 0);
+}
+
+/** Places nodes and what is inside them in a width that stands for `whole_ns`; boxes narrower than `least` of it are left out. */
+export function flameBoxes(roots: readonly FlameNode[], least: number, whole_ns = 0): FlameBox[] {
   const boxes: FlameBox[] = [];
-  const whole = roots.reduce((sum, node) => sum + node.value_ns, 0);
+  const whole = Math.max(whole_ns, roots.reduce((sum, node) => sum + node.value_ns, 0));
   if (whole <= 0) return boxes;
   const place = (nodes: readonly FlameNode[], left: number, width: number, within: number, path: string[], key: string) => {
     const shown = [...nodes].sort((a, b) => b.value_ns - a.value_ns);

@@ -1,3 +1,5 @@
+import type { Point } from "../ui/Chart";
+
 /** Smooths by a moving mean that forgets; 0 leaves values as they are. Starts without a bias to 0. */
 export function smoothed(values: readonly (number | null)[], weight: number): (number | null)[] {
   if (weight <= 0) return [...values];
@@ -11,26 +13,39 @@ export function smoothed(values: readonly (number | null)[], weight: number): (n
   });
 }
 
-/** Several curves on one axis: all moments in order, and nothing where a curve has no value. */
-export function joined(curves: readonly { x: readonly number[]; y: readonly (number | null)[] }[]): { x: number[]; ys: (number | null)[][] } {
-  if (curves.length === 1) return { x: [...curves[0]!.x], ys: [[...curves[0]!.y]] };
-  const x = [...new Set(curves.flatMap((curve) => curve.x))].sort((a, b) => a - b);
-  const place = new Map(x.map((value, at) => [value, at]));
-  const ys = curves.map((curve) => {
-    const row = new Array<number | null>(x.length).fill(null);
-    curve.x.forEach((value, at) => (row[place.get(value)!] = curve.y[at] ?? null));
-    return bridged(row);
-  });
-  return { x, ys };
+type Column = readonly (number | null)[];
+interface Values { x: readonly number[]; y: Column }
+/** Where a point stands for several values, the least and the largest of them. */
+interface Spread { low: Point[]; high: Point[] }
+
+/** Curves as a chart draws them: each smoothed by itself, so that it looks the same beside others, and the spread of what its points stand for. */
+export function drawn(curves: readonly (Values & { min?: Column; max?: Column })[], smooth: number, isLog: boolean): { x: number[]; ys: Point[][]; bands: (Spread | null)[] } {
+  const shown = (values: Column) => values.map((value) => (isLog && value !== null && value <= 0 ? null : value));
+  const edge = (of: "min" | "max") => joined(curves.map((curve) => ({ x: curve.x, y: shown(curve[of] ?? curve.y) }))).ys;
+  const [lows, highs] = [edge("min"), edge("max")];
+  const bands = curves.map(({ min, max }, at) => (min?.some((low, which) => low !== max?.[which]) ? { low: lows[at]!, high: highs[at]! } : null));
+  return { ...joined(curves.map(({ x, y }) => ({ x, y: shown(smoothed(y, smooth)) }))), bands };
 }
 
-/** Fills holes between two known values in a straight line, as the eye would; ends stay open. */
-function bridged(row: (number | null)[]): (number | null)[] {
-  let from = -1;
-  row.forEach((value, at) => {
-    if (value === null) return;
-    for (let hole = from + 1; from >= 0 && hole < at; hole++) row[hole] = row[from]! + ((value - row[from]!) * (hole - from)) / (at - from);
-    from = at;
-  });
+/** Several curves on one axis: all moments in order. Where only others have a value a curve has nothing, which is no gap of its own. */
+export function joined(curves: readonly Values[]): { x: number[]; ys: Point[][] } {
+  const x: number[] = [];
+  const ys = curves.map((): Point[] => []);
+  const next = curves.map(() => 0);
+  for (;;) {
+    const at = Math.min(...curves.map((curve, which) => curve.x[next[which]!] ?? Infinity));
+    if (at === Infinity) return { x, ys: ys.map(widened) };
+    x.push(at);
+    curves.forEach((curve, which) => ys[which]!.push(curve.x[next[which]!] === at ? (curve.y[next[which]!++] ?? null) : undefined));
+  }
+}
+
+/** A gap reaches from the value before it to the one after it, also over places that are of other curves. */
+function widened(row: Point[]): Point[] {
+  const spread = (at: number, from: number) => {
+    if (row[at] === undefined && row[from] === null) row[at] = null;
+  };
+  for (let at = 1; at < row.length; at++) spread(at, at - 1);
+  for (let at = row.length - 2; at >= 0; at--) spread(at, at + 1);
   return row;
 }

@@ -1,10 +1,21 @@
 import type { ListedRun } from "../api/types";
 
-/** Whether a run is of the days and the rank that the address asks for: `from` and `to` (both included, UTC), `rank`. */
-export function isWanted(run: Pick<ListedRun, "start_unix_ns" | "rank">, { from, to, rank }: Record<string, string | undefined>): boolean {
-  if (rank && String(run.rank) !== rank) return false;
+/** Whether a run is of the days, and has the rank, that the address asks for: `from` and `to` (both included, UTC), `rank`. */
+export function isWanted(run: Pick<ListedRun, "start_unix_ns" | "ranks">, { from, to, rank }: Record<string, string | undefined>): boolean {
+  if (rank && !run.ranks.map(String).includes(rank)) return false;
   if (!from && !to) return true;
   if (run.start_unix_ns === null) return false;
   const day = new Date(run.start_unix_ns / 1e6).toISOString().slice(0, 10);
   return (!from || day >= from) && (!to || day <= to);
+}
+
+/** Ranks as people write them: `0–3, 8`. */
+export function rankText(ranks: readonly number[]): string | null {
+  const spans: [number, number][] = [];
+  for (const rank of [...ranks].sort((a, b) => a - b)) {
+    const last = spans[spans.length - 1];
+    if (last && rank <= last[1] + 1) last[1] = rank;
+    else spans.push([rank, rank]);
+  }
+  return spans.length === 0 ? null : spans.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ");
 }

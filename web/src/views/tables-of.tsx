@@ -1,11 +1,13 @@
 import type { Bench, Copy, KernelRow, Report, ReportNode } from "../api/types";
 import { bytes, count, duration, percent, plain } from "../shared/format";
 import { tagText } from "../shared/tag";
-import { viewLink } from "../state/route";
+import { route, viewLink } from "../state/route";
+import { readRange } from "../timeline/control";
 import { ShareBar } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Empty } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
+import { leftOut } from "./LeftOut";
 
 const SCOPES_SQL = "select path, count, total_ns, self_ns, mean_ns, p50_ns, p95_ns, max_ns, cpu_ns, gpu_ns\nfrom tree order by self_ns desc";
 const KERNELS_SQL = "select short_name, count(*) as count, sum(duration_ns) as total_ns, avg(duration_ns) as mean_ns, max(duration_ns) as max_ns\nfrom kernels group by short_name order by total_ns desc";
@@ -17,15 +19,27 @@ const time = <Row,>(key: string, title: string, of: (row: Row) => number | null 
 const number = <Row,>(key: string, title: string, of: (row: Row) => number | null | undefined, hint?: string): Column<Row> =>
   ({ key, title, hint, isNumber: true, value: of, cell: (row) => count(of(row)) });
 
+function hasRange(): boolean {
+  return readRange(route.value.params) !== null;
+}
+
+/** Whether a range or a filter leaves something out. */
+function isPart(): boolean {
+  return hasRange() || Boolean(route.value.params.filter);
+}
+
 /** Every path of scopes with its times. */
 export function ScopeTable({ report, run }: { report: Report; run: string }) {
   const rows = report.nodes.filter((node) => node.kind !== "context");
+  if (rows.length === 0 && leftOut(report)) return <Empty title="The scopes are not here">This run has scopes, and none of their paths fitted.</Empty>;
+  if (rows.length === 0 && !isPart()) return <Empty title="No scope here" command={'with hodo.scope("step"):\n    ...'}>This run has no scopes so far. Open some around the steps of the program, and each has its times here.</Empty>;
   if (rows.length === 0) return <Empty title="No scope here">No scope is in this range, or none fits the filter.</Empty>;
   const columns: Column<ReportNode>[] = [
     { key: "path", title: "scope", value: (node) => node.path.join("/"), cell: (node) => <span class="row"><a href={viewLink("timeline", run, { q: node.name })}><Path path={node.path} /></a>{tagText(node.tag) && <span class="tag">{plain(tagText(node.tag) ?? "")}</span>}{node.failed > 0 && <span class="bad">✗ {count(node.failed)}</span>}{node.open > 0 && <span class="warn">{count(node.open)} open</span>}</span> },
     number("count", "count", (node) => node.count),
     time("total_ns", "total", (node) => node.total_ns, "time inside"),
-    { key: "share", title: "of parent", hint: "share of the time in the scopes around", isNumber: true, value: (node) => node.total_ns / (node.parent_ns || 1), cell: (node) => <><ShareBar share={node.total_ns / (node.parent_ns || 1)} /> <span class="pc">{percent(node.total_ns / (node.parent_ns || 1))}</span></> },
+    // In a range a parent may have fewer whole scopes than are inside it: that is no share of anything.
+    ...(hasRange() ? [] : [{ key: "share", title: "of parent", hint: "share of the time in the scopes around", isNumber: true, value: (node: ReportNode) => node.total_ns / (node.parent_ns || 1), cell: (node: ReportNode) => <><ShareBar share={node.total_ns / (node.parent_ns || 1)} /> <span class="pc">{percent(node.total_ns / (node.parent_ns || 1))}</span></> }]),
     time("self_ns", "self", (node) => node.self_ns, "time inside and in no child"),
     time("mean_ns", "mean", (node) => node.durations?.mean_ns),
     time("p50_ns", "p50", (node) => node.durations?.p50_ns),
@@ -49,7 +63,7 @@ export function KernelTable({ report, run }: { report: Report; run: string }) {
     return <Empty title="No kernels here" command="hodo run -- python train.py">{report.gpu.captured > 0 ? "The GPU was captured, and no kernel ran here: a measured zero." : `GPU work was not captured${why ? `: ${why}` : ""}. hodo doctor says what is in the way.`}</Empty>;
   }
   const columns: Column<KernelRow>[] = [
-    { key: "name", title: "kernel", value: (row) => row.name, cell: (row) => <a title={plain(row.full_names[0] ?? "")} href={viewLink("timeline", run, { q: row.name })}><Name text={row.name} /></a> },
+    { key: "name", title: "kernel", value: (row) => row.name, cell: (row) => <a class="kernel-name ellipsis" title={plain(row.full_names[0] ?? row.name)} href={viewLink("timeline", run, { q: row.name })}><Name text={row.name} /></a> },
     number("count", "count", (row) => row.count),
     time("total_ns", "time", (row) => row.total_ns),
     { key: "share", title: "share", isNumber: true, value: (row) => row.share, cell: (row) => <><ShareBar share={row.share} fill="var(--c-computing)" /> <span class="pc">{percent(row.share)}</span></> },
@@ -83,12 +97,13 @@ export function CopyTable({ report }: { report: Report }) {
 }
 
 /** Benchmark loops, statistics of one iteration. */
-export function BenchTable({ report }: { report: Report }) {
+export function BenchTable({ report, run }: { report: Report; run: string }) {
   const rows = report.nodes.flatMap((node) => (node.bench ? [{ ...node.bench, node }] : []));
-  if (rows.length === 0) return <Empty title="No benchmark loops here" command={"for _ in hodo.scope(\"matmul\", iterations=100, warmup=10):\n    ..."}>A scope that repeats its body shows the statistics of one iteration here, warm-up left out.</Empty>;
+  if (rows.length === 0 && leftOut(report)) return <Empty title="No benchmark loop here">None is among the paths that are here; one that is not here may be one.</Empty>;
+  if (rows.length === 0) return <Empty title="No benchmark loops here" command={"for _ in hodo.scope(\"matmul\", repeat=100, warmup=10):\n    ..."}>A scope that repeats its body shows the statistics of one iteration here, warm-up left out.</Empty>;
   type Row = Bench & { node: ReportNode };
   const columns: Column<Row>[] = [
-    { key: "path", title: "loop", value: (row) => row.node.path.join("/"), cell: (row) => <><Path path={row.node.path} /> {tagText(row.node.tag) && <span class="tag">{plain(tagText(row.node.tag) ?? "")}</span>}</> },
+    { key: "path", title: "loop", value: (row) => row.node.path.join("/"), cell: (row) => <><a href={viewLink("timeline", run, { q: row.node.name })}><Path path={row.node.path} /></a> {tagText(row.node.tag) && <span class="tag">{plain(tagText(row.node.tag) ?? "")}</span>}</> },
     time("mean_ns", "mean", (row) => row.mean_ns),
     { key: "ci95_ns", title: "95 % interval", value: (row) => (row.ci95_ns ? row.ci95_ns[1] - row.ci95_ns[0] : null), cell: (row) => (row.ci95_ns ? `${duration(row.ci95_ns[0])} to ${duration(row.ci95_ns[1])}` : "–") },
     time("median_ns", "median", (row) => row.median_ns),

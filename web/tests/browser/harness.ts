@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import path from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type Locator, type Page } from "playwright-core";
+import type { DevRun } from "../../dev/runs";
 import { startServer } from "../../dev/server";
 
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-unsafe-swiftshader"];
@@ -13,15 +14,19 @@ let browser: Browser | undefined;
 let origin: Promise<string> | undefined;
 const stops: (() => void)[] = [];
 
-/** The address of a server over runs made by formula. */
-export function devOrigin(): Promise<string> {
-  origin ??= startServer(path.join(process.cwd(), "../crates/hodo-server/page"), 0, SLICES).then(({ server, port }) => {
-    stops.push(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    return `http://127.0.0.1:${port}/`;
+/** A server over runs made by formula, until the tests of the file are done. */
+export async function devServer(slices = SLICES): Promise<{ origin: string; runs: DevRun[] }> {
+  const { server, port, runs } = await startServer(path.join(process.cwd(), "../crates/hodo-server/page"), 0, slices);
+  stops.push(() => {
+    server.close();
+    server.closeAllConnections();
   });
+  return { origin: `http://127.0.0.1:${port}/`, runs };
+}
+
+/** The address of the one that the tests of a file share. */
+export function devOrigin(): Promise<string> {
+  origin ??= devServer().then((started) => started.origin);
   return origin;
 }
 
@@ -38,7 +43,7 @@ after(async () => {
 /** A page that must not complain: its errors, refused loads and requests to other hosts fail the test in `check`. */
 export interface Opened { page: Page; check: () => void; close: () => Promise<void> }
 
-export async function open(url: string, options: { theme?: "dark" | "light"; width?: number; height?: number } = {}): Promise<Opened> {
+export async function open(url: string, options: { theme?: "dark" | "light"; width?: number; height?: number; prepare?: (page: Page) => Promise<unknown> } = {}): Promise<Opened> {
   browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
   const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 800 }, colorScheme: options.theme ?? "dark" });
   const page = await context.newPage();
@@ -47,13 +52,44 @@ export async function open(url: string, options: { theme?: "dark" | "light"; wid
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()); });
   page.on("request", (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:")) complaints.push(`asked ${request.url()}`); });
+  await options.prepare?.(page);
   await page.goto(url);
   return { page, check: () => assert.deepEqual(complaints, []), close: () => context.close() };
+}
+
+/** Waits until something holds that the page is about to show; what it says last, where it never does. */
+export async function holds(check: () => Promise<void>): Promise<void> {
+  for (const until = Date.now() + PATIENCE_MS; ; await new Promise((done) => setTimeout(done, 20))) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+    }
+  }
 }
 
 /** Goes to an address of the page. */
 export async function to(page: Page, hash: string): Promise<void> {
   await page.evaluate((next) => { location.hash = next; }, hash);
+}
+
+/** Answers of the server reach the page changed. */
+export async function changed<T>(page: Page, address: RegExp, change: (answer: T) => unknown): Promise<void> {
+  await page.route(address, async (asked) => {
+    const answer = (await (await asked.fetch()).json()) as T;
+    await asked.fulfill({ json: change(answer) });
+  });
+}
+
+/** Presses, moves and lets go over a part of the page. */
+export async function dragOver(page: Page, part: Locator, from_px: number, to_px: number): Promise<void> {
+  // Waits until the part stands still: a chart is made anew when its axis changes.
+  await part.hover();
+  const box = (await part.boundingBox())!;
+  await page.mouse.move(box.x + from_px, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + to_px, box.y + 20, { steps: 4 });
+  await page.mouse.up();
 }
 
 interface TimelineWindow { hodoTimeline?: { tiles: { settled: boolean }; batch?: { count: number }; view: { value: { t0: number; t1: number } }; end_ns: number; rendererKind: string } }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { before, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import type { Page } from "playwright-core";
 import { atEnd, colours, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
 import { HODO, real, serve } from "./hodo";
 
@@ -27,6 +28,16 @@ before(async () => {
   atEnd(() => rmSync(dir, { recursive: true, force: true }));
 });
 
+/** Goes to the first hit of the search that has the focus, and shows what is visible there as a table. */
+async function tableOfHit(page: Page): Promise<void> {
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("sel=span"));
+  await page.getByRole("button", { name: "Zoom to it" }).click();
+  await page.getByRole("button", { name: "Zoom to it" }).click();
+  await settled(page);
+  await page.getByRole("button", { name: "As table" }).click();
+}
+
 test("the list has the runs of the folder, and nobody without the token", real, async () => {
   const { page, check, close } = await open(`${url}#/runs`);
   await page.getByRole("table", { name: "runs" }).waitFor();
@@ -35,6 +46,15 @@ test("the list has the runs of the folder, and nobody without the token", real, 
   await close();
   const stranger = await fetch(new URL("/api/runs", url));
   assert.ok([401, 403].includes(stranger.status), `${stranger.status}`);
+});
+
+test("the printed address opens from a page of another site, and loses its token", real, async () => {
+  const { page, close } = await open("data:text/html,<a>go</a>");
+  await page.evaluate((address) => { document.querySelector("a")!.href = address; }, `${url}#/run/${demos[0]}/timeline`);
+  await page.getByText("go").click();
+  await page.waitForURL((now) => now.search === "" && now.hash === `#/run/${demos[0]}/timeline`);
+  await settled(page);
+  await close();
 });
 
 test("the demo: its overview says what hodo report says", real, async () => {
@@ -56,12 +76,8 @@ test("the demo: its timeline nests train, epoch, batch, forward and layer", real
   await page.keyboard.press("/");
   await page.keyboard.type("batch");
   await page.getByText(/\d found/).waitFor();
-  await page.keyboard.press("Enter");
-  await page.waitForFunction(() => location.hash.includes("sel=span"));
-  await page.getByRole("button", { name: "Zoom to it" }).click();
-  await page.getByRole("button", { name: "Zoom to it" }).click();
-  await settled(page);
-  await page.getByRole("button", { name: "As table" }).click();
+  await tableOfHit(page);
+  assert.match(await page.getByRole("region", { name: "Details" }).innerText(), /GPU\s+not captured: \S/);
   await page.getByRole("button", { name: "All tracks" }).click();
   const found = (await rows(page, "visible boxes")).map((row) => [...row.slice(0, 3), row[3]!.split(" / ")[0]!]);
   const main = found.find((row) => row[3] === "train")![1];
@@ -197,12 +213,7 @@ test("tags stand next to names on the timeline", real, async () => {
   await settled(page);
   await page.getByText(/\d found/).waitFor();
   await page.getByLabel("Search names on the timeline").focus();
-  await page.keyboard.press("Enter");
-  await page.waitForFunction(() => location.hash.includes("sel=span"));
-  await page.getByRole("button", { name: "Zoom to it" }).click();
-  await page.getByRole("button", { name: "Zoom to it" }).click();
-  await settled(page);
-  await page.getByRole("button", { name: "As table" }).click();
+  await tableOfHit(page);
   await page.getByLabel("Find in visible boxes").fill("matmul");
   const names = (await rows(page, "visible boxes")).map((row) => row[3]!);
   assert.ok(names.some((name) => /^matmul \/ 128x128$/.test(name)), names.join(", "));

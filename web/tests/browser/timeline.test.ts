@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Page } from "playwright-core";
 import { HOSTILE } from "../../dev/runs";
-import { colours, devOrigin, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
+import { colours, devOrigin, holds, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
 
 const GUTTER_PX = 192;
 
@@ -30,7 +31,7 @@ test("keys and wheel zoom and pan, the address keeps the view, a reload shows it
   const zoomed = await view(page);
   assert.ok(zoomed.t1 - zoomed.t0 < (before.t1 - before.t0) / 3);
   await page.keyboard.press("d");
-  assert.ok((await view(page)).t0 > zoomed.t0);
+  await holds(async () => assert.ok((await view(page)).t0 > zoomed.t0));
   await page.keyboard.down("Control");
   await page.mouse.wheel(0, -300);
   await page.keyboard.up("Control");
@@ -44,7 +45,7 @@ test("keys and wheel zoom and pan, the address keeps the view, a reload shows it
   const again = await view(page);
   assert.ok(Math.abs(again.t0 - last.t0) < 2 && Math.abs(again.t1 - last.t1) < 2);
   await page.keyboard.press("0");
-  assert.ok((await view(page)).t1 >= before.end_ns);
+  await holds(async () => assert.ok((await view(page)).t1 >= before.end_ns));
   check();
   await close();
 });
@@ -68,8 +69,8 @@ test("a click shows details: times, attributes, marks, kernels with arrows, all 
   const panel = page.getByRole("region", { name: "Details" });
   await panel.getByRole("heading", { name: "batch" }).first().waitFor();
   const text = await panel.innerText();
-  for (const words of [/total\s+11.2 ms/, /GPU\s+not captured/, /variant/, /loss/, /Its kernels/, /All 200 of batch/, /median/]) assert.match(text, words);
-  assert.ok((await page.evaluate(() => (window as unknown as { hodoTimeline: { overlay: { arrows: unknown[] } } }).hodoTimeline.overlay.arrows.length)) > 0, "arrows from launch to kernel");
+  for (const words of [/total\s+11.2 ms/, /GPU\s+not captured: no CUDA was used/, /variant/, /loss/, /Its kernels first 6 of 3.378/, /All 200 of batch/, /median/]) assert.match(text, words);
+  await holds(async () => assert.ok((await page.evaluate(() => (window as unknown as { hodoTimeline: { overlay: { arrows: unknown[] } } }).hodoTimeline.overlay.arrows.length)) > 0, "arrows from launch to kernel"));
   await panel.getByRole("button", { name: /gemm_f16_tn|softmax/ }).first().click();
   await panel.getByText("launched in").waitFor();
   assert.match(page.url(), /sel=kernel%3A\d+/);
@@ -105,14 +106,15 @@ test("a drag selects a range, whose sums and flame follow; Esc clears it", async
   await page.mouse.up();
   await page.getByRole("heading", { name: /Range of \d/ }).waitFor();
   await page.waitForURL(/t0=\d+&t1=\d+/);
-  assert.ok((await rows(page, "scopes in the range")).length > 4);
+  await holds(async () => assert.ok((await rows(page, "scopes in the range")).length > 4));
+  await page.getByText(/longest \d of 1.234/).waitFor();
   await page.getByRole("region", { name: "Details" }).getByRole("link", { name: "Flame" }).click();
   await page.getByText(/range of .* from/).waitFor();
   await page.goBack();
   await settled(page);
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !location.hash.includes("t0="));
-  assert.equal(await page.getByRole("region", { name: "Details" }).count(), 0);
+  await holds(async () => assert.equal(await page.getByRole("region", { name: "Details" }).count(), 0));
   check();
   await close();
 });
@@ -134,6 +136,36 @@ test("search finds by name and walks the hits", async () => {
   await close();
 });
 
+test("a search of thousands begins where the view is, and reaches every hit", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/large/timeline?q=batch&v0=64000000000&v1=64010000000`);
+  await settled(page);
+  await page.getByText(/^6.000 found$/).waitFor();
+  await page.getByLabel("Next hit").click();
+  await page.getByText(/^5.\d{3} of 6.000$/).waitFor();
+  assert.ok((await view(page)).t0 > 63e9, "next to where the view was");
+  check();
+  await close();
+});
+
+test("an address keeps its view while the tracks are waited for", async () => {
+  let answer = () => {};
+  const slow = new Promise<void>((done) => (answer = done));
+  const prepare = (page: Page) => page.route(/\/tracks$/, async (asked) => {
+    await slow;
+    await asked.continue();
+  });
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?v0=100000000&v1=200000000`, { prepare });
+  await page.getByLabel("Search names on the timeline").waitFor();
+  await page.waitForTimeout(1000);
+  answer();
+  await settled(page);
+  const { t0, t1 } = await view(page);
+  assert.deepEqual([t0, t1], [100e6, 200e6]);
+  assert.match(page.url(), /v0=100000000&v1=200000000/);
+  check();
+  await close();
+});
+
 test("the keyboard alone: into a track, along it, in and out, and it is said aloud", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
   await settled(page);
@@ -141,7 +173,7 @@ test("the keyboard alone: into a track, along it, in and out, and it is said alo
   await page.getByRole("treeitem", { name: /thread main/ }).focus();
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => location.hash.includes("sel=span"));
-  assert.match(await said.innerText(), /^train, .* depth 1/);
+  await holds(async () => assert.match(await said.innerText(), /^train, .* depth 1/));
   await page.keyboard.press("ArrowDown");
   await said.getByText(/^epoch, .* depth 2/).waitFor();
   await page.keyboard.press("ArrowRight");
@@ -151,14 +183,66 @@ test("the keyboard alone: into a track, along it, in and out, and it is said alo
   await page.keyboard.press("ArrowUp");
   await said.getByText("no scope around it").waitFor();
   await page.keyboard.press("Space");
-  assert.equal(await page.getByRole("treeitem", { name: /thread main/ }).getAttribute("aria-expanded"), "false");
+  await holds(async () => assert.equal(await page.getByRole("treeitem", { name: /thread main/ }).getAttribute("aria-expanded"), "false"));
   await page.keyboard.press("]");
   await said.getByText(/^step/).waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
   await page.keyboard.press("Escape");
-  assert.equal(await page.getByRole("dialog").count(), 0);
+  await holds(async () => assert.equal(await page.getByRole("dialog").count(), 0));
   check();
+  await close();
+});
+
+test("every step of thousands is reached by number and by key, and what is not there is said beside the field", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/large/timeline`);
+  await settled(page);
+  const said = page.locator("[aria-live=polite]").last();
+  const note = page.locator(".step-note");
+  const goTo = async (step: string) => {
+    await page.keyboard.press("g");
+    await page.keyboard.type(step);
+    await page.keyboard.press("Enter");
+  };
+  await goTo("9997");
+  await said.getByText(/^step 9.997,/).waitFor({ state: "attached" });
+  for (const [key, step] of [["]", /^step 9.998,/], ["]", /^step 9.999,/], ["[", /^step 9.998,/], ["[", /^step 9.997,/]] as const) {
+    await page.keyboard.press(key);
+    await said.getByText(step).waitFor({ state: "attached" });
+  }
+  await goTo("99999");
+  await note.getByText(/^no step 99.999: the last is 9.999$/).waitFor();
+  await goTo("0");
+  await said.getByText(/^step 0,/).waitFor({ state: "attached" });
+  await holds(async () => assert.equal(await note.innerText(), ""));
+  await page.keyboard.press("[");
+  await note.getByText("first step").waitFor();
+  await to(page, "#/run/hostile/timeline");
+  await settled(page);
+  await page.keyboard.press("]");
+  await note.getByText(/^no steps in this run/).waitFor();
+  check();
+  await close();
+});
+
+test("a server that does not answer for a step is said to, and the field of steps lets go", async () => {
+  const prepare = (page: Page) => page.route(/\/steps\?/, (asked) => asked.fulfill({ status: 429, json: { error: "too many questions at once; ask again" } }));
+  const { page, close } = await open(`${await devOrigin()}#/run/small/timeline`, { prepare });
+  await settled(page);
+  await page.keyboard.press("]");
+  const note = page.getByText("too many questions at once; ask again");
+  await note.waitFor();
+  await page.unroute(/\/steps\?/);
+  await page.keyboard.press("]");
+  await holds(async () => assert.equal(await note.count(), 0));
+  const field = page.getByLabel("Go to step");
+  await page.keyboard.down("g");
+  await page.keyboard.down("g");
+  await page.keyboard.up("g");
+  assert.equal(await field.inputValue(), "");
+  assert.ok(await field.evaluate((element) => element === document.activeElement));
+  await page.keyboard.press("Escape");
+  assert.ok(await field.evaluate((element) => element !== document.activeElement));
   await close();
 });
 
@@ -221,4 +305,73 @@ test("a wide screen and a zoomed one keep everything reachable", async () => {
     check();
     await close();
   }
+});
+
+test("a timeline whose server was away is whole again by itself", async () => {
+  const { page, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  await page.context().setOffline(true);
+  for (let press = 0; press < 6; press++) await page.keyboard.press("w");
+  await page.getByRole("alert").getByText("The server does not answer").waitFor();
+  // Coarser tiles stand in for those that did not come.
+  const isFine = () => page.evaluate(() => {
+    const { tiles, window: { res_ns, first } } = (window as unknown as { hodoTimeline: { tiles: { best(key: object): { res_ns: number } | undefined }; window: { res_ns: number; first: number } } }).hodoTimeline;
+    return tiles.best({ track: "1", res_ns, index: first })?.res_ns === res_ns;
+  });
+  assert.equal(await isFine(), false);
+  await page.context().setOffline(false);
+  await page.getByRole("alert").waitFor({ state: "detached" });
+  await holds(async () => assert.ok(await isFine()));
+  await close();
+});
+
+test("a filter holds in the table of the timeline, in the small picture of the run and for the curves of marks", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?v0=0&v1=200000000`);
+  await settled(page);
+  const map = () => page.locator(".tl-map canvas").evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+  const before = await map();
+  await page.keyboard.press("t");
+  await page.getByLabel("Find in visible boxes").fill("batch");
+  const batches = () => rows(page, "visible boxes").then((found) => found.filter((row) => row[3]!.startsWith("batch")).length);
+  await holds(async () => assert.ok((await batches()) > 3));
+  const curve = page.waitForRequest((request) => request.url().includes("marks/loss") && request.url().includes("filter=index%3D3"));
+  await to(page, "#/run/small/timeline?v0=0&v1=200000000&filter=index%3D3");
+  await curve;
+  await settled(page);
+  await holds(async () => assert.equal(await batches(), 1));
+  await page.getByText("those that fit the filter").waitFor();
+  await holds(async () => assert.notEqual(await map(), before));
+  check();
+  await close();
+});
+
+test("Esc hides the keys after a click on them too, and the focus goes back", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  const track = page.getByRole("treeitem", { name: /thread main/ });
+  await track.focus();
+  await page.keyboard.press("?");
+  const help = page.getByRole("dialog", { name: "Keys" });
+  await help.getByText("zoom in, out").click();
+  const before = await view(page);
+  await page.keyboard.press("w");
+  await page.keyboard.press("Escape");
+  await help.waitFor({ state: "detached" });
+  assert.ok(await track.evaluate((element) => element === document.activeElement));
+  const after = await view(page);
+  assert.deepEqual([after.t0, after.t1], [before.t0, before.t1], "keys are for the dialog while it is shown");
+  check();
+  await close();
+});
+
+test("the tab of the timeline keeps the stretch that is looked at in the address", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  for (let press = 0; press < 4; press++) await page.keyboard.press("w");
+  await page.waitForURL(/v0=\d+&v1=\d+/);
+  const zoomed = page.url();
+  await page.getByRole("link", { name: "Timeline", exact: true }).click();
+  await holds(async () => assert.equal(page.url(), zoomed));
+  check();
+  await close();
 });

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fillOf, hash, isWait } from "../../src/shared/colour";
 import { csv, csvCell } from "../../src/shared/csv";
-import { hasWords, terms, withTerm, withoutTerm } from "../../src/shared/filter";
-import { anyValue, bytes, change, count, cut, digits, duration, inUnit, percent, plain } from "../../src/shared/format";
+import { hasWords, termOf, terms, withTerm, withoutTerm } from "../../src/shared/filter";
+import { anyValue, bytes, change, count, cut, digits, duration, inUnit, percent, plain, wideChange } from "../../src/shared/format";
 import { Lru } from "../../src/shared/lru";
 import { formatRoute, parseRoute } from "../../src/state/route";
 import { tagText } from "../../src/shared/tag";
-import { besides } from "../../src/timeline/control";
+import { chosen, inWords, noteOf } from "../../src/timeline/steps";
+import { apart, byteTexts, TIME_STEPS, WHOLE_STEPS } from "../../src/ui/axis";
 import { readSort, sortRows } from "../../src/ui/rows";
-import { flameBoxes, nodeAt, restOf } from "../../src/views/flame-layout";
-import { joined, smoothed } from "../../src/views/marks-curves";
-import { percentile } from "../../src/views/StepStrip";
+import { flameBoxes, nodeAt, restOf, wholeOf } from "../../src/views/flame-layout";
+import { smoothed } from "../../src/views/marks-curves";
 import { query, runUrl } from "../../src/api/client";
 
 test("times read as in hodo report", () => {
@@ -39,6 +39,7 @@ test("numbers, shares, bytes and units", () => {
 test("signs that hide or turn text are made visible", () => {
   assert.equal(plain("a\u202eb"), "a\ufffdb");
   assert.equal(plain("\u001b[31m"), "\u241b[31m");
+  assert.equal(plain("a\u061cb\u2028c\u2029d"), "a\ufffdb\ufffdc\ufffdd");
   assert.equal(cut("abcdef", 4), "abc…");
 });
 
@@ -51,10 +52,22 @@ test("CSV is quoted, and no cell is a formula", () => {
 
 test("filters: terms, adding, removing", () => {
   assert.deepEqual(terms('variant=beam  note="two words" index>3'), ["variant=beam", 'note="two words"', "index>3"]);
-  assert.equal(withTerm("variant=beam index>3", "variant", "greedy"), "index>3 variant=greedy");
-  assert.equal(withTerm("", "note", "two words"), 'note="two words"');
+  assert.equal(withTerm("variant=beam index>3", "variant", "variant=greedy"), "index>3 variant=greedy");
+  assert.equal(withTerm('rank=0 rank="1"', "rank", 'rank="2"'), 'rank=0 rank="2"', "processes are chosen as before");
   assert.equal(withoutTerm("a=1 b=2", "a=1"), "b=2");
   assert.ok(hasWords("STEP fwd", ["step/fwd", null]) && !hasWords("bwd", ["step/fwd"]));
+});
+
+test("filters: a click on an attribute says exactly its value, or is not to be had", () => {
+  const said: [string, unknown, string][] = [
+    ["variant", "beam-search", "variant=beam-search"], ["note", "two words", 'note="two words"'], ["x", "=x", 'x="=x"'], ["x", "~x", 'x="~x"'],
+    ["x", "1..2", 'x="1..2"'], ["x", "", 'x=""'], ["x", " a", 'x=" a"'], ["x", 5, "x=5"], ["x", 1e-7, "x=1e-7"], ["x", true, "x=true"], ["rank", 3, 'rank="3"'], ["pid", "7", 'pid="7"'],
+  ];
+  for (const [key, value, term] of said) assert.equal(termOf(key, value), term);
+  for (const [key, value] of [["x", { a: 1 }], ["x", [1]], ["x", null], ["x", 'a"b'], ["x", "a\nb"], ["x", "NaN"], ["x", "a".repeat(4096)], ["x", 2 ** 53], ["a key", 1], ["a=b", 1], ['a"b', 1], ["", 1], ["thread", "main"]] as const) {
+    assert.equal(termOf(key, value), null, `${key} ${JSON.stringify(value)}`);
+  }
+  assert.deepEqual(terms('a="~x y" b=1'), ['a="~x y"', "b=1"]);
 });
 
 test("the address holds the whole state", () => {
@@ -84,12 +97,22 @@ test("tags of one scope, of several, of none", () => {
   assert.deepEqual([tagText("mlp"), tagText({ one: "mlp" }), tagText({ many: 2 }), tagText(null), tagText("")], ["mlp", "mlp", "2 tags", null, null]);
 });
 
-test("steps: the one after and before a moment", () => {
-  const [starts, lengths] = [[0, 10, 20], [10, 10, 10]];
-  assert.equal(besides(starts, lengths, 5, 1), 1);
-  assert.equal(besides(starts, lengths, 15, -1), 0);
-  assert.equal(besides(starts, lengths, -5, 1), 0);
-  assert.equal(besides(starts, lengths, 99, -1), 2);
+test("steps: the one after and before a moment, and the first of an index where they begin anew", () => {
+  const steps = [0, 1, 5, 0, 2, null].map((index, at) => ({ start_ns: at * 10, step_ns: 10, index, rank: null }));
+  const start = (wish: Parameters<typeof chosen>[1]) => chosen(steps, wish)?.start_ns;
+  assert.deepEqual([start({ after_ns: 10 }), start({ after_ns: 50 })], [20, undefined]);
+  assert.deepEqual([start({ before_ns: 10 }), start({ before_ns: 0 })], [0, undefined]);
+  assert.deepEqual([start({ index: 0 }), start({ index: 2 }), start({ index: 3 }), start({ index: 6 })], [0, 40, 20, undefined]);
+});
+
+test("steps: what is said of one, and of none", () => {
+  const step = { start_ns: 0, step_ns: 2e6, index: 7, rank: null };
+  const some = { count: 9, largest_index: 12 };
+  assert.deepEqual([inWords(step), inWords({ ...step, rank: 1 })].map((words) => words.split(",")[0]), ["step 7", "step 7 of rank 1"]);
+  assert.deepEqual([noteOf(step, some, 1), noteOf(step, some, { index: 7 }), noteOf(step, some, { index: 6 })], ["", "", "no step 6 here: this is 7"]);
+  assert.equal(noteOf(null, some, { index: 13 }), "no step 13: the last is 12");
+  assert.deepEqual([noteOf(null, some, 1), noteOf(null, some, -1)], ["last step", "first step"]);
+  assert.match(noteOf(null, { count: 0, largest_index: null }, 1), /^no steps in this run/);
 });
 
 test("the least used is forgotten first", () => {
@@ -118,13 +141,26 @@ test("flame boxes lie inside the one around them, largest first", () => {
   assert.deepEqual(flameBoxes(overlapping, 0).slice(1).map((box) => box.width), [0.5, 0.5], "children that overlap share the width");
   const cut = [{ ...leaf("a", 5), rest: { paths: 2, value_ns: 3 } }, { ...leaf("b", 5), children: [{ ...leaf("c", 1), rest: { paths: 1, value_ns: 1 } }] }];
   assert.deepEqual(restOf(cut, { paths: 4, value_ns: 10 }), { paths: 7, value_ns: 14 });
+  assert.deepEqual(flameBoxes([leaf("a", 10)], 0, 40).map((box) => box.width), [0.25], "what is too small to show keeps its width");
+  assert.equal(wholeOf({ by: "wall", total_ns: 50, roots: [], rest: { paths: 9, value_ns: 50 } }), 50);
   assert.equal(nodeAt(roots, ["train", "forward"])?.value_ns, 30);
   assert.equal(nodeAt(roots, ["train", "nothing"]), null);
 });
 
-test("smoothing starts at the first value and skips holes; curves share one axis", () => {
+test("smoothing starts at the first value and skips holes", () => {
   assert.deepEqual(smoothed([4, 4, null, 4], 0.9).map((value) => (value === null ? null : Math.round(value * 1e6) / 1e6)), [4, 4, null, 4]);
   assert.deepEqual(smoothed([1, 2], 0), [1, 2]);
-  assert.deepEqual(joined([{ x: [0, 2], y: [1, 3] }, { x: [1], y: [9] }]), { x: [0, 1, 2], ys: [[1, 2, 3], [null, 9, null]] });
-  assert.equal(percentile([5, 1, 3], 0.5), 3);
+});
+
+test("axes: steps of bytes and minutes are round, and no two labels read the same", () => {
+  assert.deepEqual(byteTexts([2.125 * 2 ** 30, 2.25 * 2 ** 30], 2 ** 27, bytes), ["2.125 GiB", "2.250 GiB"]);
+  assert.deepEqual(byteTexts([0, 32, 64], 32, bytes), ["0 B", "32 B", "64 B"]);
+  const degrees = (value: number) => inUnit(value, "Cel");
+  assert.deepEqual(apart([10.1, 10.12], 0.02, digits), ["10.10", "10.12"]);
+  assert.deepEqual(apart([40.11, 40.12], 0.01, degrees), ["40.11 °C", "40.12 °C"]);
+  assert.deepEqual(apart([1, 2, null], 1, digits), ["1.00", "2.00", ""]);
+  assert.ok(WHOLE_STEPS.every(Number.isInteger) && WHOLE_STEPS[0] === 1);
+  assert.ok(TIME_STEPS.includes(60e9) && !TIME_STEPS.includes(50e9) && !TIME_STEPS.includes(100e9));
+  assert.equal(wideChange(48.2), "49.2 ×");
+  assert.equal(wideChange(-0.5), "-50%");
 });

@@ -4,9 +4,10 @@ import type { Track } from "../../src/api/types";
 import { BOX_WORDS, NameStyles, buildBatch } from "../../src/timeline/batch";
 import { fitting } from "../../src/timeline/labels";
 import { GROUP_PX, layOut, lineAt, rowTop } from "../../src/timeline/layout";
+import { listed } from "../../src/timeline/listed";
 import { piecesOf, wanted, windowOf } from "../../src/timeline/pieces";
 import { readRange, readSelection } from "../../src/timeline/control";
-import { ticks, tickText } from "../../src/timeline/ruler";
+import { instant, ticks, tickText } from "../../src/timeline/ruler";
 import { bounds } from "../../src/timeline/series";
 import { MERGED, WAIT, type Tile } from "../../src/timeline/tile";
 import { nearest } from "../../src/timeline/tooltip";
@@ -66,9 +67,32 @@ test("a slice across two tiles is drawn once, and crowds are told with their num
 });
 
 test("tiles in view are asked for before the whole run and the neighbours", () => {
-  const layout = layOut([track("1", "thread", "a")], new Set());
-  const window = windowOf(layout, 0, 500, { t0: 10_000, t1: 11_000 }, 1, 100_000);
-  assert.deepEqual(wanted(window, layout, 100_000).map(({ res_ns, index }) => [res_ns, index]), [[1, 2], [32, 0], [1, 1], [1, 3]]);
+  const tracks = [track("1", "thread", "a")];
+  const window = windowOf(layOut(tracks, new Set()), 0, 500, { t0: 10_000, t1: 11_000 }, 1, 100_000);
+  const order = wanted(window, tracks, 100_000).map(({ res_ns, index }) => `${res_ns} ${index}`);
+  assert.deepEqual([...new Set(order)], ["1 2", "32 0", "1 1", "1 3"]);
+});
+
+test("of thousands of tracks only those near the window and on the small map are asked for", () => {
+  const tracks = Array.from({ length: 5000 }, (_, at) => track(String(at), "thread", "a"));
+  const layout = layOut(tracks, new Set());
+  const wishes = wanted(windowOf(layout, 60_000, 800, { t0: 10_000, t1: 11_000 }, 1, 100_000), tracks, 100_000);
+  assert.ok(wishes.length < 600, `${wishes.length}`);
+  const seen = new Set(wishes.filter(({ isSeen }) => isSeen).map(({ track: id }) => Number(id)));
+  assert.ok(seen.has(0) && seen.has(2310) && seen.size < 60, `${seen.size} are to be new`);
+});
+
+test("processes of two hosts with one number stand apart, and say where they are", () => {
+  const on = (id: string, host: string, rank: number, process_index: number): Track => ({ ...track(id, "thread", "train.py"), host, rank, process_index });
+  const titles = (tracks: Track[]) => layOut(tracks, new Set()).lines.filter(({ kind }) => kind === "group").map(({ title }) => title);
+  assert.deepEqual(titles([on("1", "node1", 0, 0), on("2", "node2", 1, 1)]), ["rank 0 · train.py · node1 · pid 1", "rank 1 · train.py · node2 · pid 1"]);
+  assert.deepEqual(titles([on("1", "node1", 0, 0), on("2", "node1", 1, 1), on("3", "node1", 0, 0)]), ["rank 0 · train.py · pid 1", "rank 1 · train.py · pid 1"]);
+});
+
+test("a list that is cut says of how many it is the first", () => {
+  assert.equal(listed("first", 100, 3378), "first 100 of 3\u202f378");
+  assert.equal(listed("first", 3, 3), "3");
+  assert.equal(listed("longest", 3, undefined), "3");
 });
 
 test("the ruler has round ticks, as exact as they need to be", () => {
@@ -77,6 +101,8 @@ test("the ruler has round ticks, as exact as they need to be", () => {
   assert.deepEqual(at_ns, [0, 5e8, 1e9, 1.5e9, 2e9]);
   assert.equal(tickText(5e8, 5e8), "500 ms");
   assert.equal(tickText(1_500_000_001, 1), "1.500000001 s");
+  assert.equal(instant(11.15e9, 50e6), "11.1500 s");
+  assert.equal(instant(5e9, 0), "5.000000000 s");
   assert.equal(tickText(3_661e9, 1e9), "1:01:01");
   for (const span of [20, 1e3, 1e7, 1e12, 1e15]) assert.ok(ticks({ t0: 0, t1: span }, 1000).at_ns.length <= 11, `${span}`);
 });

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runsOf } from "../../src/api/client";
 import type { ListedRun } from "../../src/api/types";
 import { words } from "../../src/ui/Loading";
 import { runItems, scopeItems, viewItems } from "../../src/ui/palette-items";
-import { isWanted } from "../../src/views/runs-wanted";
+import { isWanted, rankText } from "../../src/views/runs-wanted";
 
 const at = (text: string) => Date.parse(text) * 1e6;
-const run = (id: string, start: string | null, rank: number | null = null) => ({ id, app: `app of ${id}`, start_unix_ns: start === null ? null : at(start), rank }) as ListedRun;
+const run = (id: string, start: string | null, ranks: number[] = []) => ({ id, app: `app of ${id}`, start_unix_ns: start === null ? null : at(start), ranks }) as ListedRun;
 
 test("runs are of a day in UTC, both ends included, and of a rank", () => {
-  const late = run("late", "2026-11-15T23:59:59Z", 1);
+  const late = run("late", "2026-11-15T23:59:59Z", [1, 2]);
   assert.ok(isWanted(late, {}));
   assert.ok(isWanted(late, { from: "2026-11-15", to: "2026-11-15" }));
   assert.ok(!isWanted(late, { from: "2026-11-16" }));
@@ -18,6 +19,12 @@ test("runs are of a day in UTC, both ends included, and of a rank", () => {
   assert.ok(!isWanted(run("unknown", null), { from: "2026-11-15" }), "a run of no known day is of none");
   assert.ok(isWanted(run("unknown", null), {}));
   assert.ok(!isWanted(run("no rank", null), { rank: "0" }));
+});
+
+test("ranks are written as people do", () => {
+  assert.equal(rankText([]), null);
+  assert.equal(rankText([3]), "3");
+  assert.equal(rankText([8, 0, 1, 2, 3]), "0–3, 8");
 });
 
 test("the palette leads to views, runs and the first scope of each name", () => {
@@ -38,4 +45,10 @@ test("what is awaited is said with how far it is", () => {
   assert.equal(words("the report", { state: "reading", read_bytes: 0, total_bytes: 0, passed_ms: 500 }), "Reading the run, for 500 ms …");
   assert.match(words("the report", { state: "ordering", passed_ms: 30_000 }), /in order/);
   assert.equal(words("the report", { state: "open" }), "The run is read; adding up the report …");
+});
+
+test("an address of a comparison is about both runs, any other about one, the list about none", () => {
+  assert.deepEqual(runsOf("api/runs/a%2Cb/compare/c?force=true"), ["a,b", "c"]);
+  assert.deepEqual(runsOf("api/runs/a/marks/compare?x=step"), ["a"]);
+  assert.deepEqual(runsOf("api/runs?filter=x"), []);
 });

@@ -109,7 +109,8 @@ fn because(explanation: &Explanation, slower: bool) -> String {
         part.real && large && (part.difference_ns > 0) == slower
     };
     let parts: Vec<&Part> = explanation.parts.iter().filter(same_way).take(MOST_PARTS).collect();
-    if parts.is_empty() || (explanation.difference_ns > 0) != slower {
+    let same_way = |ns: i64| (ns > 0) == slower;
+    if parts.is_empty() || !same_way(explanation.difference_ns) || !same_way(explanation.parts_ns) {
         return String::new();
     }
     let named = |part: &&Part| {
@@ -119,7 +120,9 @@ fn because(explanation: &Explanation, slower: bool) -> String {
         format!("{share} in {place}{}", sort(part))
     };
     let named: Vec<String> = parts.iter().map(named).collect();
-    format!("; of that {}", named.join(", "))
+    let whole =
+        if explanation.parallel { "of the work inside, over all threads," } else { "of that" };
+    format!("; {whole} {}", named.join(", "))
 }
 
 /// Whether it is opened more often, computes more or waits longer.

@@ -66,8 +66,7 @@ fn sentence(view: &View<'_>) -> String {
 
 /// Busy time as part of the run, where one device makes that a share.
 fn of_run(view: &View<'_>) -> Option<f64> {
-    let mut devices = view.run.processes.iter().map(|p| p.gpu.work.devices().len());
-    let one = devices.by_ref().sum::<usize>() == 1;
+    let one = view.tree.gpu.devices == 1;
     let wall = view.tree.wall_ns.filter(|&wall| one && wall > 0)?;
     Some(view.tree.gpu.all.busy_ns as f64 / wall as f64)
 }

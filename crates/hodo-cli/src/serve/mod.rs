@@ -1,10 +1,9 @@
 //! `hodo serve`: the collector, which takes the runs of many machines and shows them.
 
-pub mod args;
 mod token;
 
+use crate::args::{ServeArgs, ServeVerb};
 use crate::output::{self, Failure, Outcome};
-use args::{ServeArgs, ServeVerb};
 use hodo_server::{Collector, CollectorError, CollectorOptions, TokenKind, TokenLimits, Tokens};
 use std::io::Write;
 use std::path::Path;

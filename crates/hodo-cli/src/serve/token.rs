@@ -1,6 +1,6 @@
 //! `hodo serve token`.
 
-use super::args::TokenVerb;
+use crate::args::TokenVerb;
 use crate::output::{self, Failure, Outcome};
 use hodo_server::{TokenLimits, Tokens};
 use serde_json::json;
@@ -18,21 +18,34 @@ pub fn run(verb: &TokenVerb, dir: &Path) -> Outcome {
         TokenVerb::Add(args) => {
             let max_bytes = args.max_bytes.as_deref().map(super::bytes).transpose()?;
             let limits = TokenLimits { max_bytes, rate: args.rate };
-            std::fs::create_dir_all(dir).map_err(failed)?;
             let text = tokens.add(&args.name, args.kind.into(), limits).map_err(failed)?;
-            writeln!(std::io::stdout(), "{text}")?;
-            output::note("It is shown this once: the store keeps its hash alone.");
+            print(&text, dir)?;
         }
         TokenVerb::List { json } => list(&tokens, *json, failed)?,
+        TokenVerb::Rotate { name } => {
+            print(&tokens.rotate(name).map_err(failed)?.ok_or_else(|| unknown(name))?, dir)?;
+        }
         TokenVerb::Remove { name } => {
             if !tokens.remove(name).map_err(failed)? {
-                let words = format!("no token `{name}`; `hodo serve token list` has them");
-                return Err(Failure::Failed(words));
+                return Err(unknown(name));
             }
             output::note(&format!("{name} is worth nothing any more; the runs it sent stay."));
         }
     }
     Ok(0)
+}
+
+fn print(text: &str, dir: &Path) -> std::io::Result<()> {
+    writeln!(std::io::stdout(), "{text}")?;
+    output::note(&format!(
+        "It is for the store in {}, and shown this once: only its hash is kept.",
+        dir.display()
+    ));
+    Ok(())
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::Failed(format!("no token `{name}`; `hodo serve token list` has them"))
 }
 
 fn list(

@@ -1,15 +1,14 @@
 //! `hodo ship` and `hodo push`: runs to a collector, while they grow and after.
 
-pub mod args;
 pub mod beside;
 mod detached;
 mod push;
 mod server;
 pub mod words;
 
+use crate::args::ShipArgs;
 use crate::output::{self, Failure, Outcome};
 use crate::term::number;
-use args::ShipArgs;
 use detached::Log;
 use hodo_ship::{Mode, Settings, ShipError, Shipped, Status, Watch};
 use hodo_trace::Run;
@@ -70,7 +69,8 @@ fn in_background(args: &ShipArgs) -> Outcome {
 fn settings(args: &ShipArgs, run: PathBuf) -> Result<Settings, Failure> {
     let mode = if args.once { Mode::Once } else { Mode::Follow };
     let give_up_after = server::time(&args.give_up_after, "--give-up-after 24h")?;
-    Ok(Settings { run, server: server::server(&args.server)?, mode, give_up_after })
+    let server = server::server(&args.server)?;
+    Ok(Settings { run, server, mode, give_up_after, others_ended: false })
 }
 
 fn failure(error: ShipError) -> Failure {
@@ -90,6 +90,12 @@ fn ended(settings: &Settings, shipped: &Shipped) -> String {
         0 => String::new(),
         bytes => format!("; {} were removed at the size cap before", number::bytes(bytes)),
     };
+    if let Some(host) = &shipped.may_run_on {
+        return format!(
+            "{run}: {sent} sent to {url}; it may still run on {host}: `hodo push --ended` if you know \
+             that it does not{removed}"
+        );
+    }
     match (shipped.by_another, shipped.is_live) {
         (Some(pid), _) => format!("{run} is being shipped by pid {pid} already"),
         (None, true) => format!("{run}: {sent} sent to {url}; it is still being recorded{removed}"),

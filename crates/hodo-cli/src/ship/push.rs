@@ -1,12 +1,12 @@
 //! `hodo push`: runs that have ended, or what an outage left of them.
 
-use super::args::PushArgs;
 use super::{ended, failure, server, words};
+use crate::args::PushArgs;
 use crate::output::{self, Failure, Outcome};
 use crate::runs::Bar;
 use hodo_ship::{Mode, Settings, Shipped, Status, Watch};
 use hodo_trace::Run;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -14,29 +14,32 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &PushArgs, dir: &Path) -> Outcome {
     let server = server::server(&args.server)?;
     let give_up_after = server::time(&args.give_up_after, "--give-up-after 1min")?;
-    let mut documents = Vec::new();
+    let (mut documents, mut failed) = (Vec::new(), Vec::new());
     for run in folders(args, dir)? {
-        let server = server.clone();
-        let settings = Settings { run, server, mode: Mode::Everything, give_up_after };
-        let shipped = send(&settings)?;
-        if let Some(pid) = shipped.by_another {
-            return Err(Failure::Failed(format!(
-                "{} is being shipped by pid {pid} already; it ends when all of it is there",
-                settings.run.display()
-            )));
-        }
-        match args.json {
-            true => documents.push(json!({
-                "folder": settings.run.display().to_string(), "server": settings.server.url,
-                "sent_bytes": shipped.sent_bytes, "live": shipped.is_live,
-            })),
-            false => output::note(&ended(&settings, &shipped)),
+        let (server, others_ended) = (server.clone(), args.ended);
+        let mode = Mode::Everything;
+        let settings = Settings { run, server, mode, give_up_after, others_ended };
+        match (send(&settings), args.json) {
+            (Err(Failure::Failed(why)), _) => {
+                failed.push(format!("{}: {why}", settings.run.display()));
+            }
+            (Err(other), _) => return Err(other),
+            (Ok(shipped), true) => documents.push(document(&settings, &shipped)),
+            (Ok(shipped), false) => output::note(&ended(&settings, &shipped)),
         }
     }
     if args.json {
         output::json(&json!({"schema": "hodo.push/1", "runs": documents}))?;
     }
-    Ok(0)
+    if failed.is_empty() { Ok(0) } else { Err(Failure::Failed(failed.join("\n"))) }
+}
+
+fn document(settings: &Settings, shipped: &Shipped) -> Value {
+    json!({
+        "folder": settings.run.display().to_string(), "server": settings.server.url,
+        "sent_bytes": shipped.sent_bytes, "live": shipped.is_live,
+        "may_run_on": shipped.may_run_on,
+    })
 }
 
 fn folders(args: &PushArgs, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -57,5 +60,13 @@ fn send(settings: &Settings) -> Result<Shipped, Failure> {
             output::note(&words);
         }
     };
-    hodo_ship::ship(settings, &Watch { progress: &say, is_expecting: &|| false }).map_err(failure)
+    let watch = Watch { progress: &say, is_expecting: &|| false };
+    let shipped = hodo_ship::ship(settings, &watch).map_err(failure)?;
+    match shipped.by_another {
+        None => Ok(shipped),
+        Some(pid) => {
+            let words = "already; it ends when all of it is there";
+            Err(Failure::Failed(format!("it is being shipped by pid {pid} {words}")))
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Which collector, and with which token.
 
-use super::args::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output::{Failure, file_error};
 use hodo_ship::{Server, ShipError, Token};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub fn server(args: &ServerArgs) -> Result<Server, Failure> {
     };
     let token = token(args.token_file.as_deref())?;
     let patience = time(&args.patience, "--patience 60s")?;
-    Ok(Server { url, token, ca: args.ca.clone(), patience })
+    Ok(Server { url, token, ca: args.ca.clone(), patience, plain_http: args.plain_http })
 }
 
 /// The token: of the file that is named, of HODO_TOKEN, or of the file that HODO_TOKEN_FILE names.

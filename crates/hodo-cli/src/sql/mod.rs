@@ -2,8 +2,6 @@
 //! query engine takes longer to build than all the rest.
 
 #[allow(dead_code, reason = "hodo-sql reads them; here they are parsed and explained")]
-pub mod args;
-
 use crate::output::{Failure, Outcome};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;

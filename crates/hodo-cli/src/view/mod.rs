@@ -14,6 +14,12 @@ use std::path::{Path, PathBuf};
 /// Runs the verb.
 pub fn run(args: &ViewArgs, dir: &Path) -> Outcome {
     let shown = shown(args.run.as_deref(), dir)?;
+    if !shown.dir.exists() {
+        let dir = shown.dir.display();
+        output::note(&format!(
+            "{dir} does not exist yet; runs show up when something is recorded there."
+        ));
+    }
     let server = listen(&shown.dir, args.port)?;
     let url = server.url(shown.run.as_deref());
     let mut out = std::io::stdout().lock();

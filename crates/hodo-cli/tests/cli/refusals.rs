@@ -24,6 +24,8 @@ fn wrong_command_lines_exit_with_2() {
     refused(&dir, &["report", "--min", "fast"], 2, &["fast", "--min 1%"]);
     refused(&dir, &["report", "--where", "variant"], 2, &[">=", "<="]);
     refused(&dir, &["report", "--where", "lr>abc"], 2, &["lr>abc", "abc", "no number"]);
+    refused(&dir, &["report", "--where", "index=1..9"], 2, &["index=1..9", "two conditions"]);
+    refused(&dir, &["report", "--where", "variant=\"a"], 2, &["quote is not closed"]);
     refused(&dir, &["report", "--min", "3"], 2, &["`3`", "unit", "--min 1.5ms"]);
     refused(&dir, &["report", "--depth", "x"], 2, &["--depth"]);
     refused(&dir, &["report", "--depth", "0"], 2, &["--depth", "1.."]);

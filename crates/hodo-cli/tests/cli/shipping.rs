@@ -52,6 +52,14 @@ fn what_cannot_be_sent_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn a_run_that_cannot_be_pushed_keeps_no_other_from_it() {
+    let dir = folder(&samples::training(100));
+    let args = ["push", ID, ID, "--to", "http://127.0.0.1:9", "--give-up-after", "300ms"];
+    let (code, said) = refused(dir.path(), &args, &[("HODO_TOKEN", "abc")]);
+    assert_eq!((code, said.matches("gave up").count()), (Some(1), 2), "{said}");
+}
+
+#[test]
 fn a_collector_that_is_away_is_told_and_given_up() {
     let dir = folder(&samples::training(100));
     let args = ["push", ID, "--to", "http://127.0.0.1:9", "--give-up-after", "300ms"];

@@ -157,6 +157,27 @@ fn inlined(html: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// The bytes of an answer in a shared file, unpacked.
+fn unpacked(answer: &Value) -> Vec<u8> {
+    let Some(text) = answer["packed"].as_str() else { return answer["json"].to_string().into() };
+    let value = |sign: u8| match sign {
+        b'A'..=b'Z' => u32::from(sign - b'A'),
+        b'a'..=b'z' => u32::from(sign - b'a') + 26,
+        b'0'..=b'9' => u32::from(sign - b'0') + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => 0,
+    };
+    let groups = text
+        .as_bytes()
+        .chunks(4)
+        .map(|four| four.iter().fold(0, |word, &sign| word << 6 | value(sign)));
+    let bytes: Vec<u8> = groups.flat_map(|word| word.to_be_bytes()[1..].to_vec()).collect();
+    let mut unpacked = Vec::new();
+    flate2::read::DeflateDecoder::new(&*bytes).read_to_end(&mut unpacked).unwrap();
+    unpacked
+}
+
 #[test]
 fn a_shared_file_holds_its_answers_and_asks_nobody() {
     let dir = folder(&samples::training(100));
@@ -166,19 +187,57 @@ fn a_shared_file_holds_its_answers_and_asks_nobody() {
     assert!(html.len() < 2_000_000);
     let answers = inlined(&html);
     for route in ["report", "tracks", "steps", "flame?by=wall", "marks", "series"] {
-        assert!(answers[format!("api/runs/{ID}/{route}")]["json"].is_object(), "{route}");
+        let answer = unpacked(&answers[format!("api/runs/{ID}/{route}")]);
+        assert!(serde_json::from_slice::<Value>(&answer).unwrap().is_object(), "{route}");
     }
     assert_eq!(answers["api/runs"]["json"]["runs"][0]["id"], ID);
     let fields = answers.as_object().unwrap();
     let tiles = fields.iter().filter(|(key, _)| key.contains("/tiles?track="));
     assert_eq!(tiles.clone().count(), 2, "a small run needs one for each thread");
     for (_, tile) in tiles {
-        assert!(tile["base64"].as_str().unwrap().starts_with("SFRMM"), "tiles begin with HTL1");
+        assert!(unpacked(tile).starts_with(b"HTL1"));
     }
-    assert!(!html.contains(dir.path().to_str().unwrap()), "where the run was is nobody's business");
+    let all = fields.values().map(|answer| String::from_utf8_lossy(&unpacked(answer)).into_owned());
+    let place = dir.path().to_str().unwrap();
+    assert!(
+        !html.contains(place) && all.into_iter().all(|text| !text.contains(place)),
+        "where the run was is nobody's business"
+    );
     let left: Vec<_> =
         std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn a_shared_file_of_more_than_fits_has_the_largest_and_counts_the_rest() {
+    let (threads, names) = (2000, 30_000_u64);
+    let mut made = Made::new(100);
+    for thread in 2..threads + 2 {
+        made.thread(thread, &format!("worker {thread}"));
+        made.span(Scope::new("work", SpanId::NONE, 0, 500).on(thread));
+    }
+    for name in 0..names {
+        made.span(Scope::new(&format!("request {name}"), SpanId::NONE, name, name + 1));
+    }
+    let dir = Folder::new();
+    made::write(dir.path(), ID, &[&made]);
+    let file = dir.path().join("out.html");
+    stdout(dir.path(), &["share", "-o", file.to_str().unwrap()]);
+    let html = std::fs::read_to_string(&file).unwrap();
+    assert!(html.len() < 2_000_000, "{}", html.len());
+    let answers = inlined(&html);
+    let answer = |route: &str| -> Value {
+        serde_json::from_slice(&unpacked(&answers[format!("api/runs/{ID}/{route}")])).unwrap()
+    };
+    let report = answer("report");
+    let nodes = report["nodes"].as_array().unwrap();
+    assert!(nodes.len() > 100, "{}", nodes.len());
+    assert_eq!(nodes[0]["name"], "work");
+    assert_eq!(nodes.len() as u64 + report["nodes_left_out"].as_u64().unwrap(), names + 1);
+    let listed = report["processes"][0]["threads"].as_array().unwrap().len() as u64;
+    assert_eq!(listed + report["threads_left_out"].as_u64().unwrap(), u64::from(threads) + 1);
+    let tracks = answer("tracks");
+    assert!(!tracks["tracks"].as_array().unwrap().is_empty(), "{}", tracks["tracks_left_out"]);
 }
 
 #[test]
@@ -192,8 +251,9 @@ fn hostile_names_stay_text_in_a_shared_file() {
     stdout(dir.path(), &["share", "-o", file.to_str().unwrap()]);
     let html = std::fs::read_to_string(&file).unwrap();
     assert!(!html.contains("<script>alert"), "a name became code");
-    let names = &inlined(&html)[format!("api/runs/{ID}/tracks")]["json"]["names"];
-    assert_eq!(names[0], hostile);
+    let tracks = unpacked(&inlined(&html)[format!("api/runs/{ID}/tracks")]);
+    let tracks: Value = serde_json::from_slice(&tracks).unwrap();
+    assert_eq!(tracks["names"][0], hostile);
 }
 
 #[test]

@@ -263,6 +263,59 @@ fn what_the_size_cap_removed_here_is_there_and_counted_once() {
 }
 
 #[test]
+fn a_program_that_is_over_at_once_is_shipped_whole() {
+    let place = Place::new("short");
+    let collector = Collector::start(place.path());
+    let variables = shipping(&collector.url(), &collector.token);
+    let orders = Orders { count: 1, ..place.orders(0, 0, 0.0) };
+    let made = all_made(vec![(orders.clone(), recorder::start(&place.run, &orders, &variables))]);
+    assert!(made[0].scopes > 0 && made[0].degraded.is_empty(), "{made:?}");
+    wait_for_done(&place.run);
+    assert_every_scope_once(&collector, "short", &made);
+}
+
+/// The readings of the only machine of a run: how many of each series.
+fn readings(run: &Path) -> Vec<(String, usize)> {
+    let run = Run::open(run, &ReadOptions::default()).unwrap();
+    let series = run.machines.iter().flat_map(|machine| &machine.series);
+    series.map(|one| (format!("{} {}", one.source, one.metric), one.times().len())).collect()
+}
+
+#[test]
+fn a_process_that_begins_when_all_is_shipped_has_its_readings_there_too() {
+    let place = Place::new("one-after-another");
+    let collector = Collector::start(place.path());
+    let mut variables = shipping(&collector.url(), &collector.token);
+    variables.push(("HODO_TELEMETRY", "100ms".to_owned()));
+    let there = collector.run("one-after-another");
+    let mut made = Vec::new();
+    for number in 0..2 {
+        let orders = place.orders(number, 1000, 1.5);
+        let child = recorder::start(&place.run, &orders, &variables);
+        made.extend(all_made(vec![(orders, child)]));
+        let until = Instant::now() + PATIENCE;
+        // Packed: what was shipped is not in its own folders any more.
+        let is_packed = || {
+            there.join("tables").exists()
+                && std::fs::read_dir(&there).unwrap().flatten().all(|entry| {
+                    let name = entry.file_name().into_string().unwrap();
+                    !name.starts_with("machine-") && !name.starts_with('p') || name == "pack"
+                })
+                && Run::open(&there, &ReadOptions::default())
+                    .is_ok_and(|run| run.processes.len() == made.len())
+        };
+        while !is_packed() {
+            assert!(Instant::now() < until, "{:?}", status_of(&place.run));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    let (here, there) = (readings(&place.run), readings(&there));
+    assert!(here.iter().any(|(_, count)| *count > 20), "{here:?}");
+    assert_eq!(here, there);
+    assert_every_scope_once(&collector, "one-after-another", &made);
+}
+
+#[test]
 fn a_program_says_in_its_health_why_nothing_is_shipped() {
     let place = Place::new("no-program");
     let variables =

@@ -25,20 +25,27 @@ mod strings;
 use crate::OnProgress;
 use build::Builder;
 pub use build::Totals;
-pub use otlp::{OtlpRun, otlp_run, text as otlp_text};
+pub use otlp::{MOST_SPANS as OTLP_MOST_SPANS, OtlpMade, OtlpRun, otlp_run, text as otlp_text};
 use serde_json::json;
 use source::Entry;
 use std::io;
 use std::path::{Path, PathBuf};
+
+fn named(path: &Path) -> String {
+    match path.as_os_str().is_empty() {
+        true => "the source".to_owned(),
+        false => path.display().to_string(),
+    }
+}
 
 /// Why an import stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// A source could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}", named(path))]
     Read {
-        /// Which.
+        /// Which; empty where it is no file of its own.
         path: PathBuf,
         /// Why.
         source: io::Error,

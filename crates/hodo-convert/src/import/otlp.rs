@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Spans of one run that are told apart.
-const MOST_SPANS: usize = 1 << 23;
+pub const MOST_SPANS: usize = 1 << 23;
 /// Words for [`Span::kind`], but for those inside a program.
 const KINDS: [(i32, &str); 4] = [(2, "server"), (3, "client"), (4, "producer"), (5, "consumer")];
 
@@ -26,6 +26,18 @@ pub struct OtlpRun<'a> {
     pub id: &'a str,
     /// The service.
     pub app: &'a str,
+    /// Spans that it may have; the rest is left out.
+    pub most_spans: usize,
+}
+
+/// What was made of requests.
+pub struct OtlpMade {
+    /// What is in the run.
+    pub totals: Totals,
+    /// Spans that are not, since they have no id or are too many.
+    pub left_out: u64,
+    /// What there is to say besides, a line each; `run.json` has it too.
+    pub notes: Vec<String>,
 }
 
 /// Makes a run of OTLP requests in `folder`, which is there and empty. `requests` gives them from the
@@ -34,9 +46,9 @@ pub fn otlp_run<I: Iterator<Item = std::io::Result<Vec<u8>>>>(
     requests: impl Fn() -> std::io::Result<I>,
     folder: &Path,
     run: &OtlpRun<'_>,
-) -> Result<Totals, ImportError> {
+) -> Result<OtlpMade, ImportError> {
     let mut builder = Builder::new(folder);
-    let mut known = Known::default();
+    let mut known = Known { most_spans: run.most_spans, ..Known::default() };
     for request in requests()? {
         known.meet(&decoded(&request?)?, &mut builder);
     }
@@ -45,14 +57,16 @@ pub fn otlp_run<I: Iterator<Item = std::io::Result<Vec<u8>>>>(
         known.write(&decoded(&request?)?, &mut written, &mut builder)?;
     }
     let first = builder.first_process().cloned().unwrap_or_default();
+    let start_ns = builder.start_ns();
+    let (totals, notes) = builder.finish().map_err(ImportError::Write)?;
+    let (left_out, notes) = (known.left_out, notes.lines());
     let about = json!({
         "format": 1, "id": run.id, "app": run.app, "argv": [], "cwd": "", "host": first.host,
-        "pid": first.pid, "hodo": env!("CARGO_PKG_VERSION"), "start_ns": builder.start_ns(),
-        "imported": ["OTLP"],
+        "pid": first.pid, "hodo": env!("CARGO_PKG_VERSION"), "start_ns": start_ns,
+        "imported": ["OTLP"], "left_out": left_out, "notes": notes,
     });
-    let (totals, _) = builder.finish().map_err(ImportError::Write)?;
     std::fs::write(folder.join("run.json"), about.to_string()).map_err(ImportError::Write)?;
-    Ok(totals)
+    Ok(OtlpMade { totals, left_out, notes })
 }
 
 fn decoded(bytes: &[u8]) -> Result<Request, ImportError> {
@@ -68,17 +82,22 @@ struct Known {
     processes: HashMap<Vec<u8>, u32>,
     spans: HashMap<Id, (u32, SpanId)>,
     counts: HashMap<(u32, u32), u64>,
+    most_spans: usize,
+    left_out: u64,
 }
 
 impl Known {
     fn meet(&mut self, request: &Request, builder: &mut Builder) {
         for (resource, span) in spans(request) {
-            let Some(id) = id_of(&span.trace_id, &span.span_id) else { continue };
+            let Some(id) = id_of(&span.trace_id, &span.span_id) else {
+                self.leave_out("spans without an id, left out", builder);
+                continue;
+            };
             if self.spans.contains_key(&id) {
                 continue;
             }
-            if self.spans.len() >= MOST_SPANS {
-                builder.notes.count("spans past the limit, left out");
+            if self.spans.len() >= self.most_spans {
+                self.leave_out("spans past the limit, left out", builder);
                 continue;
             }
             let process = self.process(resource, builder);
@@ -87,6 +106,11 @@ impl Known {
             *count += 1;
             self.spans.insert(id, (process, SpanId::new(thread, *count)));
         }
+    }
+
+    fn leave_out(&mut self, what: &str, builder: &mut Builder) {
+        self.left_out += 1;
+        builder.notes.count(what);
     }
 
     fn process(&mut self, resource: Option<&Resource>, builder: &mut Builder) -> u32 {
@@ -270,4 +294,38 @@ fn moment(unix_ns: u64) -> i64 {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::otlp::proto::{ResourceSpans, ScopeSpans};
+
+    #[test]
+    fn what_is_left_out_of_a_run_is_counted_and_kept_with_it() -> Result<(), ImportError> {
+        let span = |id: u8| Span {
+            trace_id: vec![1; 16],
+            span_id: vec![id; 8],
+            name: "span".to_owned(),
+            ..Span::default()
+        };
+        // Zeros are no id, and the second comes twice.
+        let spans = [0, 1, 2, 2, 3, 4].map(span).to_vec();
+        let scope_spans = vec![ScopeSpans { scope: None, spans }];
+        let resource_spans = vec![ResourceSpans { resource: None, scope_spans }];
+        let request = Request { resource_spans }.encode_to_vec();
+        let folder = std::env::temp_dir().join(format!("hodo-otlp-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let requests = || Ok(std::iter::once(Ok(request.clone())));
+        let made = otlp_run(requests, &folder, &OtlpRun { id: "run", app: "api", most_spans: 3 })?;
+        assert_eq!((made.totals.records.spans, made.left_out), (3, 2));
+        assert_eq!(
+            made.notes,
+            ["1 spans past the limit, left out", "1 spans without an id, left out"]
+        );
+        let about = std::fs::read_to_string(folder.join("run.json"))?;
+        assert!(about.contains("1 spans past the limit") && about.contains(r#""left_out":2"#));
+        std::fs::remove_dir_all(folder)?;
+        Ok(())
+    }
 }

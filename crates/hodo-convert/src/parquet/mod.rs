@@ -7,7 +7,8 @@ mod file;
 use crate::OnProgress;
 use hodo_trace::Run;
 use hodo_trace::packed::{
-    FOLDERS, HIDDEN, Rows, SCHEMA, SIDE_FILE, Side, SideFile, TABLES, Table, Tables, file_name,
+    FOLDERS, Fingerprint, HIDDEN, Rows, SCHEMA, SIDE_FILE, Seen, Side, SideFile, TABLES, Table,
+    Tables, file_name,
 };
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -81,6 +82,26 @@ pub struct Written {
 
 /// Writes `run` as a new folder `to`, or into it where it is empty. It is complete or not there.
 pub fn write(run: &Run, to: &Path, progress: OnProgress<'_>) -> Result<Written, PackError> {
+    write_new(run, to, progress, None)
+}
+
+/// The same; tells by what the run is known when it is read back. That is quicker than to ask for it.
+pub fn write_known(
+    run: &Run,
+    to: &Path,
+    progress: OnProgress<'_>,
+) -> Result<(Written, Fingerprint), PackError> {
+    let mut known = Fingerprint::begin(run);
+    let written = write_new(run, to, progress, Some(&mut known))?;
+    Ok((written, known))
+}
+
+fn write_new(
+    run: &Run,
+    to: &Path,
+    progress: OnProgress<'_>,
+    known: Option<&mut Fingerprint>,
+) -> Result<Written, PackError> {
     let is_free = match std::fs::read_dir(to) {
         Ok(mut inside) => inside.next().is_none(),
         Err(_) => !to.exists(),
@@ -89,7 +110,7 @@ pub fn write(run: &Run, to: &Path, progress: OnProgress<'_>) -> Result<Written, 
         return Err(PackError::Exists { folder: to.to_owned() });
     }
     let draft = Draft::beside(to)?;
-    let written = fill(run, &draft.0, progress)?;
+    let written = fill(run, &draft.0, progress, known)?;
     let write = |source| PackError::Write { path: to.to_owned(), source };
     std::fs::rename(&draft.0, to).map_err(write)?;
     sync_folder(to.parent());
@@ -102,7 +123,7 @@ pub fn write_in_place(run: &Run, progress: OnProgress<'_>) -> Result<Written, Pa
         return Err(PackError::Packed { folder: run.folder.clone() });
     }
     let draft = Draft::inside(&run.folder)?;
-    let written = fill(run, &draft.0, progress)?;
+    let written = fill(run, &draft.0, progress, None)?;
     // What makes it a packed run comes last.
     for name in [TABLES, "run.json", HIDDEN] {
         let to = run.folder.join(name);
@@ -155,10 +176,23 @@ fn sync_folder(folder: Option<&Path>) {
     }
 }
 
-fn fill(run: &Run, folder: &Path, progress: OnProgress<'_>) -> Result<Written, PackError> {
+fn fill(
+    run: &Run,
+    folder: &Path,
+    progress: OnProgress<'_>,
+    mut known: Option<&mut Fingerprint>,
+) -> Result<Written, PackError> {
     let (written, total) = (Written::default(), row_count(run));
     let mut out = Out { folder, written, files: Vec::new(), progress, total };
-    Tables::new(run).each(|table, whose, rows| out.table(table, whose, Some(rows)))?;
+    Tables::new(run).each(|table, whose, rows| match &mut known {
+        None => out.table(table, whose, Some(rows)),
+        Some(known) => {
+            let seen = Seen::new(rows);
+            out.table(table, whose, Some(&seen))?;
+            known.add(table, whose, seen);
+            Ok(())
+        }
+    })?;
     for table in Table::ALL {
         if !out.folder_of(table).exists() {
             out.table(table, "", None)?;

@@ -15,6 +15,7 @@ mod rows;
 mod tail;
 mod trail;
 pub(crate) mod varint;
+mod window;
 
 pub use decode::{Decoder, Undecodable};
 pub use encode::Encoder;
@@ -22,8 +23,9 @@ pub use frames::{
     Losses, ThreadInfo, anchors_frame, end_frame, losses_frame, strings_frame, thread_frame,
 };
 pub use header::{FileHeader, FrameHeader, file_header};
-pub use read::{Damage, DamageKind, FileSummary, Place, SpoolError, read};
+pub use read::{Damage, DamageKind, FileSummary, Place, SpoolError, read, read_from};
 pub use tail::Tail;
+pub use window::Source;
 
 use crate::arena::Anchor;
 use crate::gpu;

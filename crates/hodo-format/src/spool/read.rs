@@ -1,5 +1,6 @@
 //! Reading a whole spool file, damaged or not.
 
+use super::window::{Source, Window};
 use super::{
     Decoder, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_MAGIC, FileHeader, FrameHeader,
     FrameSink, MAX_RAW_BYTES, VERSION,
@@ -65,9 +66,9 @@ pub struct Damage {
 }
 
 impl Damage {
-    fn add(&mut self, offset: usize, kind: DamageKind) {
+    fn add(&mut self, offset: u64, kind: DamageKind) {
         if self.places.len() < MAX_PLACES {
-            self.places.push(Place { offset: offset as u64, kind });
+            self.places.push(Place { offset, kind });
         }
     }
 
@@ -107,146 +108,159 @@ impl FileSummary {
 /// Reads a spool file and gives every intact frame to `sink`.
 ///
 /// Damage is skipped and reported; an error means that the file gave nothing.
-pub fn read(bytes: &[u8], sink: &mut impl FrameSink) -> Result<FileSummary, SpoolError> {
-    let mut reader = Reader { bytes, decoder: Decoder::new(), summary: FileSummary::default() };
+pub fn read(mut bytes: &[u8], sink: &mut impl FrameSink) -> Result<FileSummary, SpoolError> {
+    read_from(&mut bytes, sink)
+}
+
+/// The same of a file that is read piece by piece: no more than a frame and a piece is in memory,
+/// however long it is.
+pub fn read_from(
+    source: &mut impl Source,
+    sink: &mut impl FrameSink,
+) -> Result<FileSummary, SpoolError> {
+    let (window, decoder) = (Window::new(source), Decoder::new());
+    let mut reader = Reader { window, decoder, summary: FileSummary::default() };
     let mut at = reader.file_header()?;
-    while at < bytes.len() {
+    while !reader.window.from(at, 1).is_empty() {
         at = reader.step(at, sink);
     }
-    let summary = reader.summary;
+    let Reader { window, summary, .. } = reader;
     let nothing = summary.header.is_none() && summary.frames + summary.unknown_frames == 0;
-    if nothing && bytes.len() >= FILE_HEADER_BYTES && summary.damage.frames == 0 {
+    if nothing && window.end() >= FILE_HEADER_BYTES as u64 && summary.damage.frames == 0 {
         return Err(SpoolError::NotSpool);
     }
     Ok(summary)
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
+struct Reader<'a, S> {
+    window: Window<'a, S>,
     decoder: Decoder,
     summary: FileSummary,
 }
 
-impl<'a> Reader<'a> {
+impl<S: Source> Reader<'_, S> {
     /// Checks the file header; returns where frames begin.
-    fn file_header(&mut self) -> Result<usize, SpoolError> {
-        let header = FileHeader::parse(self.bytes);
+    fn file_header(&mut self) -> Result<u64, SpoolError> {
+        let bytes = self.window.from(0, FILE_HEADER_BYTES);
+        let header = FileHeader::parse(bytes);
         match header {
             Some(header) if header.major() != VERSION >> 16 => {
                 Err(SpoolError::Version { major: header.major(), minor: header.version & 0xffff })
             }
             Some(_) => {
                 self.summary.header = header;
-                Ok(FILE_HEADER_BYTES)
+                Ok(FILE_HEADER_BYTES as u64)
             }
-            None if self.bytes.is_empty() => Ok(0),
+            None if bytes.is_empty() => Ok(0),
             None => {
                 self.summary.damage.add(0, DamageKind::FileHeader);
                 let next = self.next_header(0);
-                self.summary.damage.bytes += next as u64;
+                self.summary.damage.bytes += next;
                 Ok(next)
             }
         }
     }
 
     /// Reads the frame at `at` or skips what is not one; returns where to go on.
-    fn step(&mut self, at: usize, sink: &mut impl FrameSink) -> usize {
-        let Some(header) = FrameHeader::parse(&self.bytes[at..]) else {
-            let cut = FRAME_MAGIC.starts_with(self.magic_at(at));
+    fn step(&mut self, at: u64, sink: &mut impl FrameSink) -> u64 {
+        let bytes = self.window.from(at, FRAME_HEADER_BYTES);
+        let Some(header) = FrameHeader::parse(bytes) else {
+            let cut = FRAME_MAGIC.starts_with(&bytes[..bytes.len().min(FRAME_MAGIC.len())]);
             return self.skip(at, if cut { DamageKind::CutOff } else { DamageKind::Bytes }, at + 1);
         };
-        let begin = at + FRAME_HEADER_BYTES;
-        let end = begin.saturating_add(header.payload_bytes as usize);
-        let Some(payload) = self.bytes.get(begin..end) else {
-            return self.lose(at, &header, DamageKind::CutOff, at + 1);
-        };
-        if payload.len() > MAX_RAW_BYTES {
+        if header.payload_bytes as usize > MAX_RAW_BYTES {
             return self.lose(at, &header, DamageKind::Undecodable, at + 1);
         }
-        if crc32c::crc32c(payload) != header.payload_crc {
-            let next = self.after(at, &header);
-            return self.lose(at, &header, DamageKind::Checksum, next);
-        }
-        self.frame(at, &header, payload, sink)
-    }
-
-    /// Where to look for the next frame behind a damaged one.
-    ///
-    /// A frame that begins where this one should end shows that only its payload changed, or that
-    /// it was cut by just the length of the frames in between. Their sequence numbers tell: what a
-    /// payload happens to hold is not taken for frames.
-    fn after(&self, at: usize, header: &FrameHeader) -> usize {
-        let end = at + FRAME_HEADER_BYTES + header.payload_bytes as usize;
-        let next = FrameHeader::parse(&self.bytes[end..]);
-        if next.is_none() && end < self.bytes.len() {
-            return at + 1;
-        }
-        let between = |inner: &FrameHeader| {
-            inner.sequence > header.sequence
-                && next.is_none_or(|next| inner.sequence < next.sequence)
+        let end = FRAME_HEADER_BYTES + header.payload_bytes as usize;
+        // With the header of the next one, which shows where a damaged frame ends.
+        let bytes = self.window.from(at, end + FRAME_HEADER_BYTES);
+        let Some(payload) = bytes.get(FRAME_HEADER_BYTES..end) else {
+            return self.lose(at, &header, DamageKind::CutOff, at + 1);
         };
-        let mut inner = self.next_header(at + 1);
-        while inner < end {
-            if FrameHeader::parse(&self.bytes[inner..]).is_some_and(|header| between(&header)) {
-                return inner;
-            }
-            inner = self.next_header(inner + 1);
+        if crc32c::crc32c(payload) != header.payload_crc {
+            let next = after(bytes, &header);
+            return self.lose(at, &header, DamageKind::Checksum, at + next as u64);
         }
-        end
-    }
-
-    /// Delivers an intact frame; returns where to go on.
-    fn frame(
-        &mut self,
-        at: usize,
-        header: &FrameHeader,
-        payload: &[u8],
-        sink: &mut impl FrameSink,
-    ) -> usize {
-        let end = at + FRAME_HEADER_BYTES + payload.len();
-        let raw_bytes = header.raw_bytes;
-        match self.decoder.payload(header.kind, header.flags, raw_bytes, payload, sink) {
+        let (kind, flags, raw_bytes) = (header.kind, header.flags, header.raw_bytes);
+        let end = at + end as u64;
+        match self.decoder.payload(kind, flags, raw_bytes, payload, sink) {
             Ok(true) => {
                 self.summary.frames += 1;
                 self.summary.records += u64::from(header.records);
             }
             Ok(false) => self.summary.unknown_frames += 1,
-            Err(_) => return self.lose(at, header, DamageKind::Undecodable, end),
+            Err(_) => return self.lose(at, &header, DamageKind::Undecodable, end),
         }
         self.summary.saw(header.sequence);
         end
     }
 
     /// Counts a frame as damaged and goes on from the next header at or behind `from`.
-    fn lose(&mut self, at: usize, header: &FrameHeader, kind: DamageKind, from: usize) -> usize {
+    fn lose(&mut self, at: u64, header: &FrameHeader, kind: DamageKind, from: u64) -> u64 {
         self.summary.damage.frames += 1;
         self.summary.damage.records += u64::from(header.records);
         self.skip(at, kind, from)
     }
 
-    fn skip(&mut self, at: usize, kind: DamageKind, from: usize) -> usize {
+    fn skip(&mut self, at: u64, kind: DamageKind, from: u64) -> u64 {
         self.summary.damage.add(at, kind);
         let next = self.next_header(from);
-        self.summary.damage.bytes += (next - at) as u64;
+        self.summary.damage.bytes += next - at;
         next
     }
 
-    /// Up to four bytes at `at`.
-    fn magic_at(&self, at: usize) -> &'a [u8] {
-        let rest = &self.bytes[at..];
-        &rest[..rest.len().min(FRAME_MAGIC.len())]
-    }
-
     /// Offset of the next intact frame header at or behind `from`, or the end.
-    fn next_header(&self, from: usize) -> usize {
+    fn next_header(&mut self, from: u64) -> u64 {
         let mut at = from;
-        while let Some(found) = find(self.bytes.get(at..).unwrap_or_default(), FRAME_MAGIC) {
-            if FrameHeader::parse(&self.bytes[at + found..]).is_some() {
-                return at + found;
+        loop {
+            let bytes = self.window.from(at, FRAME_HEADER_BYTES);
+            if let Some(found) = header_in(bytes, 0) {
+                return at + found as u64;
             }
-            at += found + 1;
+            // A header may have begun in the last bytes.
+            let searched = (bytes.len() + 1).saturating_sub(FRAME_HEADER_BYTES);
+            if searched == 0 {
+                return self.window.end();
+            }
+            at = self.window.behind_hole(at + searched as u64);
         }
-        self.bytes.len()
+    }
+}
+
+/// Where to look for the next frame behind the damaged one that `bytes` begin with.
+///
+/// A frame that begins where this one should end shows that only its payload changed, or that it was
+/// cut by just the length of the frames in between. Their sequence numbers tell: what a payload
+/// happens to hold is not taken for frames.
+fn after(bytes: &[u8], header: &FrameHeader) -> usize {
+    let end = FRAME_HEADER_BYTES + header.payload_bytes as usize;
+    let next = FrameHeader::parse(&bytes[end..]);
+    if next.is_none() && end < bytes.len() {
+        return 1;
+    }
+    let between = |inner: &FrameHeader| {
+        inner.sequence > header.sequence && next.is_none_or(|next| inner.sequence < next.sequence)
+    };
+    let bytes = &bytes[..bytes.len().min(end + FRAME_HEADER_BYTES)];
+    let mut from = 1;
+    while let Some(inner) = header_in(bytes, from).filter(|&inner| inner < end) {
+        if FrameHeader::parse(&bytes[inner..]).is_some_and(|header| between(&header)) {
+            return inner;
+        }
+        from = inner + 1;
+    }
+    end
+}
+
+/// Offset of the first intact frame header at or behind `from`.
+fn header_in(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += find(bytes.get(at..)?, FRAME_MAGIC)?;
+        if FrameHeader::parse(&bytes[at..]).is_some() {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 
@@ -258,5 +272,87 @@ fn find(bytes: &[u8], magic: [u8; 4]) -> Option<usize> {
             return Some(at);
         }
         at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Sink;
+    use crate::spool::{file_header, strings_frame};
+
+    #[derive(Default, PartialEq, Debug)]
+    struct Strings(Vec<String>);
+
+    impl Sink for Strings {}
+
+    impl FrameSink for Strings {
+        fn run(&mut self, _: u32, _: u64, _: u64) -> bool {
+            true
+        }
+        fn strings(&mut self, _: u32, strings: &[&str]) {
+            self.0.extend(strings.iter().map(|s| (*s).to_owned()));
+        }
+    }
+
+    /// A file that gives a few bytes at a time and says where its zeros are.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Source for Slow<'_> {
+        fn read_at(&mut self, offset: u64, into: &mut [u8]) -> usize {
+            let few = into.len().min(self.1);
+            self.0.read_at(offset, &mut into[..few])
+        }
+        fn next_data(&mut self, offset: u64) -> u64 {
+            let rest = self.0.get(offset as usize..).unwrap_or_default();
+            let zeros = rest.iter().take_while(|&&byte| byte == 0).count();
+            offset + zeros as u64
+        }
+    }
+
+    #[test]
+    fn a_file_is_the_same_in_pieces_of_any_size_whatever_is_damaged() {
+        let mut file = file_header(7, 1).to_vec();
+        for number in 0..6 {
+            strings_frame(number.into(), number, &[&format!("name {number}")], &mut file);
+        }
+        let mut files: Vec<Vec<u8>> =
+            (0..file.len()).step_by(3).map(|len| file[..len].to_vec()).collect();
+        for at in (0..file.len()).step_by(5) {
+            let mut flipped = file.clone();
+            flipped[at] ^= 0x10;
+            let mut with_hole = file.clone();
+            with_hole.splice(at..at, [0; 300]);
+            files.extend([flipped, with_hole]);
+        }
+        for file in &files {
+            let mut whole = Strings::default();
+            let told = read(file, &mut whole);
+            for few in [1, 7, 39, 64] {
+                let mut pieces = Strings::default();
+                assert_eq!(read_from(&mut Slow(file, few), &mut pieces), told);
+                assert_eq!(pieces, whole);
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_than_a_frame_and_a_piece_is_held_of_a_file_without_end() {
+        /// Bytes that never end well: not a hole, and never a frame.
+        struct Endless {
+            left: u64,
+            most: usize,
+        }
+        impl Source for Endless {
+            fn read_at(&mut self, offset: u64, into: &mut [u8]) -> usize {
+                self.most = self.most.max(into.len());
+                let taken = self.left.saturating_sub(offset).min(into.len() as u64) as usize;
+                into[..taken].fill(0xF5);
+                taken
+            }
+        }
+        let mut endless = Endless { left: 50 << 20, most: 0 };
+        assert_eq!(read_from(&mut endless, &mut Strings::default()), Err(SpoolError::NotSpool));
+        assert!(endless.most <= 1 << 20, "{}", endless.most);
     }
 }

@@ -1,7 +1,7 @@
 //! One sampler for a host and run: the lock that the kernel takes back at any death.
 
 use crate::json;
-use hodo_record::binding::Object;
+use hodo_record::binding::{Object, locks_nothing, stand_in};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -39,7 +39,7 @@ impl Lock {
         match Lock::take_at(path, kind) {
             // Some network disks lock nothing; a run has a sampler for each host, so the lock may
             // be the host's own.
-            Err(error) if locks_nothing(&error) => Lock::take_at(&local(path), kind),
+            Err(error) if locks_nothing(&error) => Lock::take_at(&stand_in("sampler", path), kind),
             result => result,
         }
     }
@@ -106,20 +106,6 @@ pub(super) fn holder(mut file: File) -> Holder {
     }
 }
 
-fn locks_nothing(error: &Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOTSUP | libc::ENOSYS | libc::ENOLCK))
-}
-
-/// A lock of this host that stands for the one at `path`.
-fn local(path: &Path) -> PathBuf {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    path.hash(&mut hasher);
-    // SAFETY: getuid has no failure.
-    let user = unsafe { libc::getuid() };
-    std::env::temp_dir().join(format!("hodo-sampler-{user}-{:016x}.lock", hasher.finish()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,10 +150,5 @@ mod tests {
         std::os::unix::fs::symlink(&victim, &path).unwrap();
         assert!(Lock::take(&path, "monitor").is_err());
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
-    }
-
-    #[test]
-    fn locks_of_a_host_differ_by_what_they_stand_for() {
-        assert_ne!(local(Path::new("/a/sampler.lock")), local(Path::new("/b/sampler.lock")));
     }
 }

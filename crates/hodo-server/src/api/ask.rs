@@ -61,6 +61,11 @@ pub async fn about<T: Send + 'static>(
 pub async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
+    let held = crate::turn::held();
+    let work = move || {
+        let _held = held;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         let words = format!("hodo failed on this request: {error}; please report it");
         Err(ApiError::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, words))

@@ -3,7 +3,7 @@
 mod ask;
 mod compare;
 mod events;
-mod extract;
+pub(crate) mod extract;
 mod find;
 mod opening;
 mod parts;
@@ -27,6 +27,7 @@ pub use parts::{flame_of, steps_of};
 pub use report::report_within;
 pub use runs::{document_of as about, only_run};
 pub use series::{all_marks, all_series, marks_of, series_of};
+pub use sql::MOST_RUNS;
 pub use tiles::{TILE_UNITS, tile_and_more};
 pub use tracks::document as tracks_of;
 

@@ -13,6 +13,7 @@ use hodo_trace::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,9 @@ pub fn only_run(loaded: &Loaded) -> Value {
     let summary = Run::summary(&loaded.run.folder);
     let mut row = described(&loaded.id, &summary, glimpse(&loaded.run, &loaded.timeline));
     row["path"] = Value::Null;
+    if let Some(attributes) = row["attributes"].as_object_mut() {
+        attributes.remove("cwd");
+    }
     json!({"dir": null, "runs": [row]})
 }
 
@@ -65,18 +69,19 @@ pub async fn list(
 }
 
 fn document(store: &Store, words: &str, filter: &Filter) -> Value {
-    let until = Instant::now() + READING_TIME;
     let words = words.to_lowercase();
     let has_words = |row: &Value| {
         let text = row.to_string().to_lowercase();
         words.split_whitespace().all(|word| text.contains(word))
     };
-    let rows = Run::list(store.dir()).into_iter().map(|run| row(store, &run, until));
+    let runs = Run::list(store.dir());
+    let time = ReadingTime::default();
+    let rows = runs.into_iter().map(|run| row(store, &run, &time));
     let rows: Vec<Value> = rows.filter(|row| has_words(row) && fits(row, filter)).collect();
     json!({"dir": store.dir().display().to_string(), "runs": rows})
 }
 
-/// Conditions on a run are on what its row has: `app=train`, `rank=0`, `kernels>1000`, `host=gpu1`.
+/// Conditions on a run are on what its row has: `app=train`, `rank=0`, `gpu_work>1000`, `host=gpu1`.
 fn fits(row: &Value, filter: &Filter) -> bool {
     let value = |key: &str| match &row[key] {
         Value::Null => &row["attributes"][key],
@@ -95,13 +100,17 @@ fn fits(row: &Value, filter: &Filter) -> bool {
         }
     };
     let named = filter.name.as_ref().is_none_or(|name| name.matches(&text(&row["app"])));
-    let ranked = filter.rank.is_none_or(|rank| row["rank"] == rank);
+    let ranked = filter.rank.is_none_or(|rank| has_rank(row, rank));
     named && ranked && filter.conditions.iter().all(holds)
 }
 
-fn row(store: &Store, run: &RunSummary, until: Instant) -> Value {
+fn has_rank(row: &Value, rank: u32) -> bool {
+    row["ranks"].as_array().is_some_and(|ranks| ranks.iter().any(|each| *each == rank))
+}
+
+fn row(store: &Store, run: &RunSummary, time: &ReadingTime) -> Value {
     let id = run.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let inside = store.glimpse(&id, run.bytes, || inside(store, &id, run, until));
+    let inside = store.glimpse(&id, run, || inside(store, &id, run, time));
     described(&id, run, inside.unwrap_or_default())
 }
 
@@ -109,8 +118,8 @@ fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -
     json!({
         "id": id, "app": run.info.app, "path": run.folder.display().to_string(),
         "state": run.state, "heard_unix_ns": run.heard_ns, "start_unix_ns": run.start_ns, "duration_ns": run.wall_ns,
-        "processes": run.processes, "scopes": run.spans, "kernels": run.gpu_work,
-        "gpu": gpus, "rank": run.info.rank, "world_size": run.info.world_size,
+        "processes": run.processes, "scopes": run.spans, "gpu_work": run.gpu_work,
+        "gpu": gpus, "ranks": run.ranks, "world_size": run.info.world_size,
         "attributes": {
             "host": run.info.host, "command": run.info.argv.join(" "), "cwd": run.info.cwd,
             "git_revision": run.info.git_revision, "imported": run.info.imported,
@@ -120,14 +129,27 @@ fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -
     })
 }
 
-/// What only reading a run tells; not of a large one, and not when many were just read.
-fn inside(store: &Store, id: &str, run: &RunSummary, until: Instant) -> Option<Glimpse> {
+/// The time that runs are read for one list. It begins with the first of them, so that each list tells
+/// of one more at the least, however long it took to find them.
+#[derive(Default)]
+struct ReadingTime(OnceCell<Instant>);
+
+impl ReadingTime {
+    fn is_left(&self) -> bool {
+        self.0.get_or_init(Instant::now).elapsed() < READING_TIME
+    }
+}
+
+/// What only reading a run tells; not of a large one, and not when many were just read. Of one that
+/// cannot be read it is nothing, and will be.
+fn inside(store: &Store, id: &str, run: &RunSummary, time: &ReadingTime) -> Option<Glimpse> {
     if let Some(loaded) = store.peek(id) {
         return Some(glimpse(&loaded.run, &loaded.timeline));
     }
-    let is_quick = run.bytes <= QUICK_BYTES && Instant::now() < until;
-    let read = is_quick.then(|| Run::open(&run.folder, &ReadOptions::default()));
-    read?.ok().map(|run| glimpse(&run, &run.timeline(&mut Stable::default())))
+    let is_quick = run.bytes <= QUICK_BYTES && time.is_left();
+    let read = is_quick.then(|| Run::open(&run.folder, &ReadOptions::default()))?;
+    let told = read.map(|run| glimpse(&run, &run.timeline(&mut Stable::default())));
+    Some(told.unwrap_or_default())
 }
 
 fn glimpse(run: &Run, timeline: &Timeline) -> Glimpse {
@@ -149,4 +171,19 @@ fn glimpse(run: &Run, timeline: &Timeline) -> Glimpse {
 fn gpus(run: &Run) -> BTreeSet<String> {
     let states = run.processes.iter().filter_map(|process| process.gpu.state.as_ref());
     states.flat_map(GpuState::devices).map(|device| device.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_for_reading_begins_with_the_first_run_and_ends() {
+        let time = ReadingTime::default();
+        std::thread::sleep(READING_TIME);
+        assert!(time.0.get().is_none(), "a list that took longer has taken nothing of it");
+        time.is_left();
+        std::thread::sleep(READING_TIME);
+        assert!(!time.is_left());
+    }
 }

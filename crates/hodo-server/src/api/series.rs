@@ -26,8 +26,7 @@ pub fn tracks(loaded: &Loaded) -> Vec<Value> {
         json!({"id": format!("mark:{name}"), "kind": "marks", "name": name, "mark": name,
             "slices": mark["numbers"], "depths": 1})
     });
-    let series = all(loaded).filter(|(_, series)| !matches!(series.source, Source::Core(_)));
-    let series = series.map(|(machine, series)| {
+    let series = besides_cores(loaded).map(|(machine, series)| {
         let mut track = described(machine, series);
         track["series"] = track["id"].take();
         track["id"] = json!(format!("series:{}", track["series"].as_str().unwrap_or_default()));
@@ -67,21 +66,30 @@ pub async fn list(
     State(shared): State<Shared>,
     Path(run): Path<String>,
 ) -> Result<Response, ApiError> {
-    ask::document(&shared, run, "series".to_owned(), |loaded| Ok(series_of(loaded))).await
+    ask::document(&shared, run, "series".to_owned(), |loaded| Ok(listed(all(loaded)))).await
 }
 
-/// All series of a run, or why there are none.
-pub fn series_of(loaded: &Loaded) -> Value {
+/// The series of a run that `are` some of all, or why there are none.
+fn listed<'a>(are: impl Iterator<Item = (&'a Machine, &'a MachineSeries)>) -> Value {
     let none =
         "the machine was not sampled; `hodo run --monitor`, telemetry= or `hodo monitor` does";
-    let series: Vec<Value> = all(loaded).map(|(machine, s)| described(machine, s)).collect();
+    let series: Vec<Value> = are.map(|(machine, s)| described(machine, s)).collect();
     json!({"why": series.is_empty().then_some(none), "series": series})
 }
 
-/// Id and readings of every series but those of single processors, as few as a small chart shows.
+/// The series that a file holds: those of single processors are too many for it.
+fn besides_cores(loaded: &Loaded) -> impl Iterator<Item = (&Machine, &MachineSeries)> {
+    all(loaded).filter(|(_, series)| !matches!(series.source, Source::Core(_)))
+}
+
+/// The list of them.
+pub fn series_of(loaded: &Loaded) -> Value {
+    listed(besides_cores(loaded))
+}
+
+/// Id and readings of each of them, as few as a small chart shows.
 pub fn all_series(loaded: &Loaded) -> impl Iterator<Item = (String, Value)> {
-    let told = all(loaded).filter(|(_, series)| !matches!(series.source, Source::Core(_)));
-    told.map(|(machine, series)| {
+    besides_cores(loaded).map(|(machine, series)| {
         (id(machine, series), readings(loaded, machine, series, None, FEW_POINTS))
     })
 }

@@ -25,7 +25,7 @@ const MOST_ROWS: usize = 5000;
 /// What the program may write; more is no answer for a page.
 const MOST_BYTES: u64 = 64 << 20;
 /// Runs that one question may be about.
-const MOST_RUNS: usize = 64;
+pub const MOST_RUNS: usize = 64;
 
 /// A question.
 #[derive(Deserialize)]

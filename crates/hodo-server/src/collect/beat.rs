@@ -5,16 +5,16 @@ use super::refusal::Refusal;
 use hodo_format::ship::{Part, SHIPPED_FILE};
 use hodo_trace::Shipped;
 use serde::Deserialize;
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Hosts of one run.
 const MOST_HOSTS: usize = 4096;
 /// Processes of one run on one host.
 const MOST_PROCESSES: usize = 65_536;
+/// What is kept of what the hosts of one run told.
+const MOST_TOLD_BYTES: u64 = 8 << 20;
 /// The longest name of a host.
 const HOST_BYTES: usize = 255;
 
@@ -57,30 +57,45 @@ impl Beat {
     }
 }
 
-/// What was told of each run, one writer for each at a time.
-#[derive(Default)]
-pub struct Beats(Mutex<HashMap<String, Arc<Mutex<()>>>>);
-
-impl Beats {
-    /// Keeps what a shipper told of a run, durably.
-    pub fn take(&self, run: &str, folder: &Path, beat: Beat) -> io::Result<()> {
-        let turn = {
-            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.entry(run.to_owned()).or_default().clone()
-        };
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+impl Beat {
+    /// Keeps what was told of the run in `folder`, durably, by one at a time; `room` refuses what
+    /// there is no room for. Returns the bytes of all that was told, before and after.
+    pub fn keep(
+        self,
+        folder: &Path,
+        room: impl FnOnce(u64) -> Result<(), Refusal>,
+    ) -> Result<(u64, u64), Refusal> {
+        let path = folder.join(SHIPPED_FILE);
+        let before = path.metadata().map_or(0, |file| file.len());
         let mut shipped = Shipped::read(folder).unwrap_or_default();
-        if shipped.hosts.len() >= MOST_HOSTS && !shipped.hosts.contains_key(&beat.host) {
-            let words = format!("a run has {MOST_HOSTS} hosts at most");
-            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, words));
+        if shipped.hosts.len() >= MOST_HOSTS && !shipped.hosts.contains_key(&self.host) {
+            return Err(Refusal::full(format!("a run has {MOST_HOSTS} hosts at most")));
         }
         shipped.format = Shipped::FORMAT;
-        let host = shipped.hosts.entry(beat.host).or_default();
+        let mut is_news = !shipped.hosts.contains_key(&self.host);
+        let host = shipped.hosts.entry(self.host).or_default();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        (host.heard_ns, host.done) = (now.map_or(0, |now| now.as_nanos() as u64), beat.done);
-        host.processes.extend(beat.processes.into_iter().map(|told| (told.part, told.live)));
-        durable::make_folder(folder)?;
-        durable::replace(&folder.join(SHIPPED_FILE), &serde_json::to_vec(&shipped)?)
+        (host.heard_ns, host.done) = (now.map_or(0, |now| now.as_nanos() as u64), self.done);
+        for told in self.processes {
+            is_news |= host.processes.insert(told.part, told.live).is_none();
+        }
+        let text = serde_json::to_vec(&shipped).map_err(io::Error::from)?;
+        let after = text.len() as u64;
+        if is_news && after > MOST_TOLD_BYTES {
+            return Err(Refusal::full("a run has too many processes for one collector"));
+        }
+        // That a process has ended is heard in any case: only then may its run make room.
+        if is_news {
+            room(after.saturating_sub(before))?;
+        }
+        durable::replace(&path, &text)?;
+        Ok((before, after))
+    }
+
+    /// That all of a host is shipped.
+    #[cfg(test)]
+    pub fn done(host: &str) -> Beat {
+        Beat { host: host.to_owned(), processes: Vec::new(), done: true }
     }
 }
 
@@ -94,29 +109,50 @@ mod tests {
     }
 
     #[test]
-    fn hosts_tell_of_their_own_processes() -> io::Result<()> {
-        let (folder, beats) = (Folder::new(), Beats::default());
-        let run = folder.path().join("run");
-        beats.take(
-            "run",
-            &run,
-            beat(r#"{"host":"a","processes":[{"part":"p1-a","live":true}]}"#),
-        )?;
-        beats.take(
-            "run",
-            &run,
-            beat(r#"{"host":"b","processes":[{"part":"p2-b","live":true}]}"#),
-        )?;
-        beats.take(
-            "run",
-            &run,
-            beat(r#"{"host":"a","processes":[{"part":"p1-a","live":false}],"done":true}"#),
-        )?;
-        let shipped = Shipped::read(&run).unwrap_or_default();
+    fn hosts_tell_of_their_own_processes() -> Result<(), Refusal> {
+        let folder = Folder::new();
+        for told in [
+            r#"{"host":"a","processes":[{"part":"p1-a","live":true}]}"#,
+            r#"{"host":"b","processes":[{"part":"p2-b","live":true}]}"#,
+            r#"{"host":"a","processes":[{"part":"p1-a","live":false}],"done":true}"#,
+        ] {
+            beat(told).keep(folder.path(), |_| Ok(()))?;
+        }
+        let shipped = Shipped::read(folder.path()).unwrap_or_default();
         assert!(shipped.hosts["a"].done && !shipped.hosts["b"].done);
         assert!(!shipped.hosts["a"].processes["p1-a"] && shipped.hosts["b"].processes["p2-b"]);
         assert!(shipped.is_live() && !shipped.is_done());
         Ok(())
+    }
+
+    #[test]
+    fn who_has_no_room_may_still_say_that_it_has_ended() -> Result<(), Refusal> {
+        let folder = Folder::new();
+        let live = r#"{"host":"a","processes":[{"part":"p1-a","live":true}]}"#;
+        let (before, after) = beat(live).keep(folder.path(), |_| Ok(()))?;
+        assert!(before == 0 && after > 0);
+        let full = |_| Err(Refusal::full("full"));
+        let dead = live.replace("true", "false");
+        assert_eq!(beat(&dead).keep(folder.path(), full)?.1, after + 1);
+        let more = r#"{"host":"a","processes":[{"part":"p2-b","live":true}]}"#;
+        assert!(beat(more).keep(folder.path(), full).is_err());
+        assert!(beat(r#"{"host":"b"}"#).keep(folder.path(), full).is_err());
+        assert!(!Shipped::read(folder.path()).unwrap_or_default().is_live());
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_run_is_told_of_has_an_end() {
+        let folder = Folder::new();
+        let told = |host: usize| {
+            let parts = (0..60_000).map(|n| format!(r#"{{"part":"p{n}-{host:x}","live":false}}"#));
+            let parts = parts.collect::<Vec<_>>().join(",");
+            beat(&format!(r#"{{"host":"h{host}","processes":[{parts}]}}"#))
+        };
+        let refused = (0..100).find_map(|host| told(host).keep(folder.path(), |_| Ok(())).err());
+        assert!(refused.is_some_and(|refusal| refusal.status.as_u16() == 507));
+        let bytes = folder.path().join(SHIPPED_FILE).metadata().map_or(0, |file| file.len());
+        assert!(bytes > 0 && bytes <= MOST_TOLD_BYTES);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Counters {
     pub packed: AtomicU64,
     /// Times that packing failed.
     pub pack_failures: AtomicU64,
+    /// Runs that are not packed for that reason now.
+    pub not_packed: AtomicU64,
     /// Runs that were removed to make room, or since they were old.
     pub removed: AtomicU64,
     /// Bytes that went with them.

@@ -1,9 +1,10 @@
 //! Files that are on disk, or not there at all.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// Bytes compared at a time.
 const COMPARED: usize = 64 << 10;
@@ -11,9 +12,50 @@ const COMPARED: usize = 64 << 10;
 /// How files of the store are made: for whoever runs the collector alone.
 pub const FILE_MODE: u32 = 0o600;
 
+/// How folders of the store are made.
+const FOLDER_MODE: u32 = 0o700;
+
+/// Makes a folder and those above it; those that are there stay.
+pub fn make_folders(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)
+}
+
+/// Makes a folder of the store one that nobody else looks into.
+pub fn close_to_others(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(FOLDER_MODE))
+}
+
+/// The same for all that is in a folder which something else has written.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    close_to_others(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()? {
+            kind if kind.is_dir() => make_private(&entry.path())?,
+            kind if kind.is_file() => {
+                fs::set_permissions(entry.path(), fs::Permissions::from_mode(FILE_MODE))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Makes what is in a folder and the folders inside it durable.
+pub fn sync_all(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => sync_all(&entry.path())?,
+            false => File::open(entry.path())?.sync_all()?,
+        }
+    }
+    sync_folder(folder)
+}
+
 /// Makes a folder and the entry that leads to it durable; one that is there stays.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
-    match fs::create_dir(folder) {
+    match fs::DirBuilder::new().mode(FOLDER_MODE).create(folder) {
         Ok(()) => sync_parent(folder),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         Err(error) => Err(error),
@@ -47,9 +89,7 @@ pub fn replace_with(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = Path::new(&part);
+    let part = &unfinished(path);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(FILE_MODE);
     let mut file = options.custom_flags(libc::O_NOFOLLOW).open(part)?;
@@ -63,13 +103,38 @@ pub fn replace_with(
     sync_parent(path)
 }
 
+/// Where the next content of a file is written: no run and no file of one has a name that begins so.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".part");
+    path.with_file_name(name)
+}
+
 /// Whether `file` has exactly these bytes at `offset`.
-pub fn has_bytes(file: &File, mut offset: u64, bytes: &[u8]) -> io::Result<bool> {
+pub fn has_bytes(file: &File, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+    all_pieces(file, offset, bytes, |there, piece| there == piece)
+}
+
+/// The same where zeros may be instead of any of them: of a piece that was being written when the
+/// power failed, the length may be on disk and the bytes not.
+pub fn has_bytes_or_zeros(file: &File, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+    all_pieces(file, offset, bytes, |there, piece| {
+        there == piece || there.iter().zip(piece).all(|(there, byte)| there == byte || *there == 0)
+    })
+}
+
+fn all_pieces(
+    file: &File,
+    mut offset: u64,
+    bytes: &[u8],
+    fits: impl Fn(&[u8], &[u8]) -> bool,
+) -> io::Result<bool> {
     let mut there = vec![0; COMPARED.min(bytes.len())];
     for piece in bytes.chunks(COMPARED) {
         let there = &mut there[..piece.len()];
         file.read_exact_at(there, offset)?;
-        if there != piece {
+        if !fits(there, piece) {
             return Ok(false);
         }
         offset += piece.len() as u64;
@@ -77,9 +142,8 @@ pub fn has_bytes(file: &File, mut offset: u64, bytes: &[u8]) -> io::Result<bool>
     Ok(true)
 }
 
-/// Writes `bytes` at `at`, the end of the file, and leaves blocks of zeros as holes: the memory that a
-/// program left behind is mostly empty. From the front to the back, so that whatever a kill leaves is
-/// the beginning of what was to be written.
+/// Writes `bytes` at `at`, behind which the file has these or zeros, durably, and leaves blocks of
+/// zeros as holes: the memory that a program left behind is mostly empty.
 pub fn write_with_holes(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     const BLOCK: usize = 4096;
     let (mut written, mut from) = (0, 0);
@@ -93,8 +157,15 @@ pub fn write_with_holes(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
         from = to;
     }
     file.write_all_at(&bytes[written..], at + written as u64)?;
+    file.sync_data()?;
+    // The length of a hole is written at once: before the bytes in front of it, it would tell of what
+    // is not there.
     let end = at + bytes.len() as u64;
-    if file.metadata()?.len() < end { file.set_len(end) } else { Ok(()) }
+    if file.metadata()?.len() < end {
+        file.set_len(end)?;
+        file.sync_data()?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,12 +4,19 @@
 
 use super::Collecting;
 use super::tokens::{TokenInfo, TokenKind};
-use crate::guard::{Refused, bearer, cookie, enter, host, is_loopback, is_same_origin};
+use crate::guard::{
+    Refused, bearer, came_with, cookie, entered, host, is_loopback, is_same_origin,
+};
 use crate::guard::{is_same_site, refuse, sealed, token_in, without_port};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+
+/// What goes on for as long as a page is open.
+const EVENTS: &str = "/api/events";
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -24,6 +31,25 @@ impl Caller {
     /// Id of its token.
     pub fn id(&self) -> &str {
         &self.0.id
+    }
+
+    /// With a token of that id.
+    #[cfg(test)]
+    pub fn testing(id: &str) -> Caller {
+        Caller(TokenInfo {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            kind: TokenKind::Ingest,
+            sha256: String::new(),
+            made_s: 0,
+            max_bytes: None,
+            rate: None,
+        })
+    }
+
+    /// Its token.
+    pub fn token(&self) -> &TokenInfo {
+        &self.0
     }
 
     /// Bytes that its runs may take.
@@ -68,13 +94,22 @@ pub async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let response = match check(&collecting, &request) {
-        Ok(Pass::Enter(cookie)) => enter(&cookie),
-        Ok(Pass::On(token)) => match collecting.rates.take(&token) {
+    let pass = check(&collecting, &request);
+    came_with(&request, pass.as_ref().ok().map(|pass| pass.token.id.as_str()));
+    let response = match pass {
+        Ok(Pass { token, cookie }) => match collecting.rates.take(&token) {
             Err(refusal) => refusal.into_response(),
             Ok(()) => {
-                request.extensions_mut().insert(Caller(token));
-                next.run(request).await
+                request.extensions_mut().insert(Caller(token.clone()));
+                let goes_on = request.uri().path() == EVENTS;
+                let mut answer = next.run(request).await;
+                if goes_on {
+                    answer = while_known(collecting.clone(), token, answer);
+                }
+                match cookie {
+                    Some(cookie) => entered(answer, &cookie),
+                    None => answer,
+                }
             }
         },
         Err((status, words)) => refuse(status, words, request.uri().path()),
@@ -83,10 +118,18 @@ pub async fn guard(
     sealed(response)
 }
 
-enum Pass {
-    /// Someone who followed an address with a token: a cookie, and on without it.
-    Enter(String),
-    On(TokenInfo),
+/// An answer that ends with its token: whoever sends it gives a sign of life every few seconds.
+fn while_known(collecting: Collecting, token: TokenInfo, answer: Response) -> Response {
+    let (head, body) = answer.into_parts();
+    let is_known = move |_: &Result<_, _>| std::future::ready(collecting.tokens.has(&token));
+    let pieces = body.into_data_stream().take_while(is_known);
+    Response::from_parts(head, Body::from_stream(pieces))
+}
+
+struct Pass {
+    token: TokenInfo,
+    /// For someone who followed an address with a token.
+    cookie: Option<String>,
 }
 
 fn check(collecting: &Collecting, request: &Request) -> Result<Pass, Refused> {
@@ -101,17 +144,23 @@ fn check(collecting: &Collecting, request: &Request) -> Result<Pass, Refused> {
     let path = request.uri().path();
     let follows_link = request.method() == Method::GET && path == "/";
     let in_address = token_in(request.uri().query()).filter(|_| follows_link);
-    let entering = in_address.and_then(|given| {
-        let found = collecting.tokens.find(given)?;
-        (found.kind == TokenKind::Read).then(|| names.cookie(given))
-    });
-    let is_ours = is_same_origin(headers, names.scheme(), host)
-        && (entering.is_some() || is_same_site(headers));
+    let entering = in_address.and_then(|given| Some((collecting.tokens.find(given)?, given)));
+    let opens = entering.as_ref().is_some_and(|(token, _)| token.kind == TokenKind::Read);
+    let is_ours = is_same_origin(headers, names.scheme(), host) && (opens || is_same_site(headers));
     if !is_ours {
         return Err((StatusCode::FORBIDDEN, "requests from other pages are refused"));
     }
-    if let Some(cookie) = entering {
-        return Ok(Pass::Enter(cookie));
+    match entering {
+        Some((token, given)) if opens => {
+            return Ok(Pass { token, cookie: Some(names.cookie(given)) });
+        }
+        Some(_) => {
+            return Err((
+                StatusCode::FORBIDDEN,
+                "the page opens with a read token; `hodo serve token add NAME --kind read` makes one",
+            ));
+        }
+        None => {}
     }
     let sent = bearer(headers).and_then(|given| collecting.tokens.find(given));
     // A browser's cookie reads, and that alone.
@@ -119,14 +168,27 @@ fn check(collecting: &Collecting, request: &Request) -> Result<Pass, Refused> {
         let found = collecting.tokens.find(cookie(headers, &names.cookie_name())?)?;
         (found.kind == TokenKind::Read).then_some(found)
     };
-    let token = sent.or_else(kept).ok_or((
-        StatusCode::UNAUTHORIZED,
-        "no token that is known here; `hodo serve token add` makes one, and \
-         `Authorization: Bearer TOKEN` sends it",
-    ))?;
+    let token = sent.or_else(kept).ok_or_else(|| unknown(collecting))?;
     match may(token.kind, request.method(), path) {
-        true => Ok(Pass::On(token)),
+        true => Ok(Pass { token, cookie: None }),
         false => Err((StatusCode::FORBIDDEN, wrong_kind(token.kind))),
+    }
+}
+
+/// Why no token was found: none that is known was sent, or nobody can tell now, which is no reason for
+/// shippers to stop.
+fn unknown(collecting: &Collecting) -> Refused {
+    match collecting.tokens.all() {
+        Ok(_) => (
+            StatusCode::UNAUTHORIZED,
+            "no token that is known here; `hodo serve token add` makes one, and \
+             `Authorization: Bearer TOKEN` sends it",
+        ),
+        Err(_) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the collector cannot read its tokens.json; whoever runs it has to mend it, and what \
+             is sent then is taken",
+        ),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::Collecting;
 use super::beat;
-use super::depot::Target;
+use super::depot::{Sender, Target};
 use super::guard::Caller;
 use super::receive::Encoding;
 use super::refusal::Refusal;
-use axum::extract::{Path, Query, Request, State};
+use crate::api::extract::Query;
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use hodo_format::ship::{self, Kind, Part};
@@ -61,15 +62,14 @@ pub async fn put(
     let (head, body) = request.into_parts();
     let encoding = Encoding::of(&head.headers, &[Encoding::Identity, Encoding::Zstd])?;
     let checksum = checksum(&head.headers)?;
-    let received = collecting.room.receive(&head.headers, body, most).await?;
+    let received = collecting.room.receive(caller.id(), &head.headers, body, most).await?;
     apart(move || {
         let bytes = received.unfold(encoding, most)?;
         if crc32c::crc32c(&bytes) != checksum {
             let words = "the bytes do not match their checksum; send them again";
             return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, words));
         }
-        let (owner, most_bytes) = (caller.owner(), caller.most_bytes());
-        let target = Target { run: &run, part: &part, name: &name, owner, most_bytes };
+        let target = Target { run: &run, part: &part, name: &name, sender: sender(&caller) };
         let length = match offset {
             Some(offset) => collecting.depot.append(&target, offset, &bytes)?,
             None => collecting.depot.replace(&target, &bytes)?,
@@ -90,16 +90,20 @@ pub async fn beat(
     check_run(&run)?;
     let (head, body) = request.into_parts();
     let encoding = Encoding::of(&head.headers, &[Encoding::Identity, Encoding::Zstd])?;
-    let received = collecting.room.receive(&head.headers, body, MOST_BEAT_BYTES).await?;
+    let received =
+        collecting.room.receive(caller.id(), &head.headers, body, MOST_BEAT_BYTES).await?;
     apart(move || {
         let text = received.unfold(encoding, MOST_BEAT_BYTES)?;
         let told = beat::Beat::parse(&text)?;
-        collecting.depot.with(&run, caller.owner(), |folder| {
-            Ok(collecting.beats.take(&run, folder, told)?)
-        })?;
+        let bytes = collecting.depot.tell(&run, sender(&caller), told)?;
+        collecting.rates.charge(caller.token(), bytes);
         Ok(Json(json!({})))
     })
     .await
+}
+
+fn sender(caller: &Caller) -> Sender<'_> {
+    Sender { owner: caller.owner(), most_bytes: caller.most_bytes() }
 }
 
 pub fn check_run(run: &str) -> Result<(), Refusal> {
@@ -122,8 +126,9 @@ fn check_file(part: &str, name: &str) -> Result<(Part, Kind), Refusal> {
 
 fn checksum(headers: &HeaderMap) -> Result<u32, Refusal> {
     let told = headers.get(ship::CHECKSUM_HEADER).and_then(|value| value.to_str().ok());
-    let sum =
-        told.filter(|told| told.len() == 8).and_then(|told| u32::from_str_radix(told, 16).ok());
+    let is_hex =
+        |told: &&str| told.len() == 8 && told.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let sum = told.filter(is_hex).and_then(|told| u32::from_str_radix(told, 16).ok());
     sum.ok_or_else(|| {
         let words = format!("the header {} is eight hex digits", ship::CHECKSUM_HEADER);
         Refusal::bad(words)
@@ -134,6 +139,11 @@ fn checksum(headers: &HeaderMap) -> Result<u32, Refusal> {
 pub async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
+    let held = crate::turn::held();
+    let work = move || {
+        let _held = held;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         let words = format!("hodo failed on this request: {error}; please report it");
         Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, words))

@@ -33,11 +33,21 @@ fn text(collecting: &Collecting) -> String {
         counters.stored_bytes(),
     );
     out.counter("hodo_otlp_spans_total", "Spans that came by OTLP.", load(&counters.otlp_spans));
+    out.gauge(
+        "hodo_otlp_left_out_spans",
+        "Spans that came by OTLP and are in no run.",
+        collecting.logs.left_out(),
+    );
     out.counter("hodo_packed_runs_total", "Runs that were packed.", load(&counters.packed));
     out.counter(
         "hodo_pack_failures_total",
         "Runs that could not be packed; they stay as they were shipped.",
         load(&counters.pack_failures),
+    );
+    out.gauge(
+        "hodo_unpackable_runs",
+        "Runs that are as they were shipped, since they could not be packed.",
+        load(&counters.not_packed),
     );
     out.counter("hodo_removed_runs_total", "Runs that made room.", load(&counters.removed));
     out.counter("hodo_removed_bytes_total", "Bytes they took.", load(&counters.removed_bytes));

@@ -20,10 +20,12 @@ mod receive;
 mod refusal;
 mod remote;
 mod remove;
+mod room;
 #[cfg(test)]
 mod testing;
 mod tls;
 mod tokens;
+mod tries;
 
 use crate::connection::{self, Terms};
 use crate::page::Files;
@@ -32,22 +34,20 @@ use crate::store::Store;
 use admit::Readers;
 use axum::Router;
 use axum::routing::{delete, get, post, put};
-use beat::Beats;
 use counters::Counters;
 use depot::Depot;
 use guard::Names;
 use rates::Rates;
-use receive::Room;
 use remote::Remote;
 use remove::Keep;
+use room::Room;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 pub use tokens::{TokenInfo, TokenKind, TokenLimits, Tokens};
 use tokio::net::TcpListener;
 
@@ -77,6 +77,27 @@ pub struct CollectorOptions {
     pub quiet_after: Duration,
     /// The address of a store for packed runs.
     pub store: Option<String>,
+}
+
+/// How long a run is silent before it counts as ended, where nothing is said.
+const QUIET_AFTER: Duration = Duration::from_secs(600);
+
+impl CollectorOptions {
+    /// On a free port of this machine alone, with no limits.
+    pub fn local(dir: &Path) -> CollectorOptions {
+        CollectorOptions {
+            dir: dir.to_owned(),
+            bind: SocketAddr::from(([127, 0, 0, 1], 0)),
+            tls: None,
+            behind_proxy: false,
+            hosts: Vec::new(),
+            max_bytes: None,
+            rate: None,
+            keep: None,
+            quiet_after: QUIET_AFTER,
+            store: None,
+        }
+    }
 }
 
 /// Why a collector does not start.
@@ -110,19 +131,21 @@ pub struct Collector {
 pub struct Inside {
     /// When this collector began.
     began: Instant,
-    depot: Depot,
+    depot: Arc<Depot>,
     tokens: Tokens,
     names: Names,
     rates: Rates,
     room: Room,
     readers: Readers,
-    beats: Beats,
     counters: Counters,
     logs: otlp::Logs,
     shared: Shared,
     keep: Keep,
     max_bytes: Option<u64>,
     remote: Option<Box<dyn Remote>>,
+    waits: remote::Waits,
+    /// The run that is being packed.
+    packing: Mutex<Option<String>>,
 }
 
 /// The same, handed to every request.
@@ -138,11 +161,6 @@ impl Deref for Collecting {
 }
 
 impl Inside {
-    /// Takes note of runs that only the store elsewhere has.
-    fn know_stored(&self) -> io::Result<()> {
-        self.remote.as_ref().map_or(Ok(()), |remote| remote::know_all(self, &**remote).map(drop))
-    }
-
     /// Brings back a run that is only there.
     fn bring_back(&self, run: &str) -> io::Result<()> {
         let remote = self.remote.as_ref();
@@ -173,8 +191,11 @@ impl Collector {
             hosts: names(options, bound),
             is_https: tls.is_some() || options.behind_proxy,
         };
-        let state =
-            State { files: Files::from_environment(), store: Arc::new(Store::new(&depot.runs())) };
+        let depot = Arc::new(depot);
+        let noted = depot.clone();
+        let is_whole = move |run: &str| !noted.is_away(run);
+        let store = Arc::new(Store::of_whole(&depot.runs(), Box::new(is_whole)));
+        let state = State { files: Files::from_environment(), store };
         let inside = Inside {
             began: Instant::now(),
             depot,
@@ -183,19 +204,22 @@ impl Collector {
             rates: Rates::new(options.rate),
             room: Room::new(),
             readers: Readers::new(),
-            beats: Beats::default(),
             counters: Counters::default(),
             logs: otlp::Logs::default(),
             shared: Shared(Arc::new(state)),
             keep: Keep { age: options.keep, quiet_after: options.quiet_after },
             max_bytes: options.max_bytes,
             remote,
+            waits: remote::Waits::default(),
+            packing: Mutex::default(),
         };
-        inside
-            .know_stored()
-            .map_err(|error| CollectorError::Io("cannot list the store".to_owned(), error))?;
+        let inside = Arc::new(inside);
+        if inside.remote.is_some() {
+            let thread = |error| CollectorError::Io("cannot work on the store".to_owned(), error);
+            remote::begin(&inside).map_err(thread)?;
+        }
         let terms = Terms { most: MOST_CONNECTIONS, tls };
-        Ok(Collector { listener, terms, collecting: Collecting(Arc::new(inside)) })
+        Ok(Collector { listener, terms, collecting: Collecting(inside) })
     }
 
     /// The tokens of the store.
@@ -233,6 +257,7 @@ impl Collector {
         std::thread::Builder::new()
             .name("hodo-janitor".into())
             .spawn(move || janitor::work(&inside))?;
+        let stopped = self.collecting.0.clone();
         let inside = Arc::downgrade(&self.collecting.0);
         std::thread::Builder::new().name("hodo-otlp".into()).spawn(move || otlp::work(&inside))?;
         let answered = runtime.block_on(async move {
@@ -240,7 +265,7 @@ impl Collector {
             connection::serve(listener, self.terms, router(self.collecting), stop).await
         });
         runtime.shutdown_background();
-        answered
+        answered.and(pack::forgive(&stopped)).and(otlp::forgive(&stopped))
     }
 
     /// Answers until Ctrl-C, or until it is told to end.

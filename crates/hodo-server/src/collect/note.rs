@@ -27,12 +27,30 @@ pub struct Note {
     /// Whether the packed run is in the store elsewhere, whole.
     #[serde(default)]
     pub is_stored: bool,
+    /// Whether something of it may be there, of this packing or one before: a removal looks there.
+    #[serde(default)]
+    pub may_be_stored: bool,
     /// Whether it is there alone, but for what a list shows.
     #[serde(default)]
     pub is_away: bool,
     /// Whether what was shipped is on its way back, since more of it came.
     #[serde(default)]
     pub is_returning: bool,
+    /// Whether the run is being removed, here and elsewhere.
+    #[serde(default)]
+    pub is_going: bool,
+    /// Files of it in the store elsewhere that are still to be removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub going: Vec<String>,
+    /// How often packing it began and was not heard of again.
+    #[serde(default)]
+    pub pack_tries: u32,
+    /// Seconds since 1970 when it is tried again, after that was too often.
+    #[serde(default)]
+    pub pack_next_s: u64,
+    /// Why it is not packed although it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack_failure: Option<String>,
 }
 
 /// What a start after a kill has to finish, or to undo.
@@ -84,6 +102,17 @@ impl Note {
     /// Writes it durably.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         durable::replace(path, &serde_json::to_vec(self)?)
+    }
+
+    /// Whether its folders are between two places, as a failure or a kill may leave them.
+    pub fn is_between(&self) -> bool {
+        self.swap.is_some() || self.is_returning
+    }
+
+    /// Whether a removal has to look in the store elsewhere. Notes of older collectors say only
+    /// whether the run is there whole.
+    pub fn may_be_elsewhere(&self) -> bool {
+        self.may_be_stored || self.is_stored
     }
 
     /// A file that was packed.

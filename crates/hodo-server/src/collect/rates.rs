@@ -8,6 +8,8 @@ use std::time::Instant;
 
 /// Requests in a second where a token has no limit of its own.
 const USUAL_RATE: u32 = 1000;
+/// A request that has so many bytes written again counts as one more.
+const CHARGED_BYTES: u64 = 64 << 10;
 /// So many seconds' worth may come at once.
 const BURST_S: f64 = 2.0;
 
@@ -31,6 +33,14 @@ impl Rates {
     /// Takes one request off what is left.
     pub fn take(&self, token: &TokenInfo) -> Result<(), Refusal> {
         self.take_at(token, Instant::now())
+    }
+
+    /// Takes what was written for one request off as well: as if each part of it had been asked.
+    pub fn charge(&self, token: &TokenInfo, written_bytes: u64) {
+        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = all.get_mut(&token.id) {
+            bucket.left -= (written_bytes / CHARGED_BYTES) as f64;
+        }
     }
 
     fn take_at(&self, token: &TokenInfo, now: Instant) -> Result<(), Refusal> {
@@ -76,5 +86,9 @@ mod tests {
         let later = now + Duration::from_secs(1);
         let taken = (0..100).filter(|_| rates.take_at(&token("a"), later).is_ok()).count();
         assert_eq!(taken, 5);
+        // Much that is written again is as many requests.
+        rates.charge(&token("b"), 20 * CHARGED_BYTES);
+        assert!(rates.take_at(&token("b"), later).is_err());
+        assert!(rates.take_at(&token("b"), later + Duration::from_secs(2)).is_ok());
     }
 }

@@ -1,22 +1,17 @@
 //! Bodies: how long, how fast, how much at once, and what they unfold to.
 
 use super::refusal::Refusal;
+use super::room::{Place, Room};
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::{HeaderMap, StatusCode};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use std::io::Read;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of a body.
 pub const MOST_BODY_BYTES: usize = 16 << 20;
-/// Bytes that all bodies which are being received or unfolded may take at once.
-const MOST_HELD_BYTES: usize = 256 << 20;
-/// What one permit stands for.
-const PERMIT_BYTES: usize = 1 << 10;
 /// A body has this long, and a second more for each [`LEAST_RATE`] of it.
 const GRACE: Duration = Duration::from_secs(10);
 /// Bytes in a second; who sends slower is given up.
@@ -61,25 +56,17 @@ impl Encoding {
     }
 }
 
-/// Room for bodies.
-#[derive(Clone)]
-pub struct Room(Arc<Semaphore>);
-
 /// A body with the room that it and what it unfolds to take.
 pub struct Received {
     bytes: Bytes,
-    _room: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Room {
-    /// All of it.
-    pub fn new() -> Room {
-        Room(Arc::new(Semaphore::new(MOST_HELD_BYTES / PERMIT_BYTES)))
-    }
-
-    /// Receives a body that unfolds to `most` bytes or fewer.
+    /// Receives a body that unfolds to `most` bytes or fewer, sent with that token.
     pub async fn receive(
         &self,
+        token: &str,
         headers: &HeaderMap,
         body: Body,
         most: usize,
@@ -94,13 +81,10 @@ impl Room {
         if length > MOST_BODY_BYTES {
             return Err(too_long());
         }
-        let permits = (length + most).div_ceil(PERMIT_BYTES) as u32;
-        let wait = tokio::time::timeout(PATIENCE, self.0.clone().acquire_many_owned(permits)).await;
-        let Ok(Ok(room)) = wait else {
-            return Err(Refusal::later("too much is being received at once", 1));
-        };
+        let wait = tokio::time::timeout(PATIENCE, self.place(token, length + most)).await;
+        let place = wait.map_err(|_| Refusal::later("too much is being received at once", 1))?;
         let bytes = collect(body, length).await?;
-        Ok(Received { bytes, _room: room })
+        Ok(Received { bytes, _place: place })
     }
 }
 
@@ -166,7 +150,7 @@ mod tests {
     use super::*;
 
     async fn received(bytes: Vec<u8>) -> Result<Received, Refusal> {
-        Room::new().receive(&HeaderMap::new(), Body::from(bytes), 1 << 20).await
+        Room::new().receive("a", &HeaderMap::new(), Body::from(bytes), 1 << 20).await
     }
 
     #[tokio::test]

@@ -8,6 +8,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use std::io;
 
+/// Seconds after which there may be room, or a disk that works.
+const RETRY_S: u64 = 30;
+
 /// A status, a sentence, and what the sender needs to go on.
 #[derive(Debug)]
 pub struct Refusal {
@@ -18,12 +21,16 @@ pub struct Refusal {
     length: Option<u64>,
     /// Seconds to wait.
     retry_after_s: Option<u64>,
+    /// Whether the same may be taken later.
+    may_be_taken: bool,
 }
 
 impl Refusal {
     /// With this status.
     pub fn new(status: StatusCode, words: impl Into<String>) -> Refusal {
-        Refusal { status, words: words.into(), length: None, retry_after_s: None }
+        let is_slow = status == StatusCode::REQUEST_TIMEOUT;
+        let (length, retry_after_s) = (None, None);
+        Refusal { status, words: words.into(), length, retry_after_s, may_be_taken: is_slow }
     }
 
     /// What was sent cannot be.
@@ -44,8 +51,21 @@ impl Refusal {
 
     /// There is no room for it.
     pub fn full(words: impl Into<String>) -> Refusal {
-        let retry_after_s = Some(30);
-        Refusal { retry_after_s, ..Refusal::new(StatusCode::INSUFFICIENT_STORAGE, words) }
+        let (retry_after_s, may_be_taken) = (Some(RETRY_S), true);
+        let refusal = Refusal::new(StatusCode::INSUFFICIENT_STORAGE, words);
+        Refusal { retry_after_s, may_be_taken, ..refusal }
+    }
+}
+
+impl Refusal {
+    /// The same for senders of OTLP, which give up what is answered by any other status than 429, 502,
+    /// 503 and 504: what may be taken later is 503.
+    pub fn for_otlp(self) -> Refusal {
+        if !self.may_be_taken {
+            return self;
+        }
+        let retry_after_s = self.retry_after_s.or(Some(RETRY_S));
+        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, retry_after_s, ..self }
     }
 }
 
@@ -58,7 +78,8 @@ impl From<io::Error> for Refusal {
             }
             _ => {
                 let words = format!("the collector cannot store this: {error}");
-                Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, words)
+                let refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, words);
+                Refusal { may_be_taken: true, ..refusal }
             }
         }
     }
@@ -81,5 +102,26 @@ impl IntoResponse for Refusal {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_taken_later_is_sent_again_by_otlp_senders() {
+        let told = |refusal: Refusal| {
+            let refusal = refusal.for_otlp();
+            (refusal.status.as_u16(), refusal.retry_after_s.is_some())
+        };
+        assert_eq!(told(Refusal::full("full")), (503, true));
+        assert_eq!(told(io::Error::from(io::ErrorKind::StorageFull).into()), (503, true));
+        assert_eq!(told(io::Error::other("a disk that fails").into()), (503, true));
+        assert_eq!(told(Refusal::new(StatusCode::REQUEST_TIMEOUT, "slow")), (503, true));
+        assert_eq!(told(Refusal::later("too much", 1)), (429, true));
+        assert_eq!(told(Refusal::bad("no request")), (400, false));
+        // A request that hodo fails on fails again.
+        assert_eq!(told(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "a panic")), (500, false));
     }
 }

@@ -1,6 +1,9 @@
 //! Removing runs: by hand, by age, and to make room.
 
+use super::depot::Entry;
 use super::ingest::{apart, check_run};
+use super::janitor::tell;
+use super::note::Note;
 use super::refusal::Refusal;
 use super::{Collecting, Inside};
 use axum::Json;
@@ -42,30 +45,52 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
     let depot = &inside.depot;
     let entry = depot.entry(run)?;
     let _alone = entry.alone();
-    let folder = depot.folder(run);
-    if is_live(&folder) {
+    if let Err(error) = depot.settle_alone(&entry) {
+        tell(&format!("{run} is removed as it lies there, since it cannot be settled: {error}"));
+    }
+    if is_live(&depot.folder(run)) {
         return Ok(None);
     }
     let bytes = depot.usage.of(run);
-    let is_stored = entry.note().is_some_and(|note| note.is_stored);
-    // Out of the runs at once, then gone: what a kill leaves is no run.
-    depot.clear_aside(run)?;
-    let aside = depot.aside(run);
-    match std::fs::rename(&folder, &aside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    if let Some(note) = entry.note().filter(|note| !note.is_going) {
+        // From here on it goes, whatever fails or is killed: what is left is removed later.
+        let going = match note.may_be_elsewhere() {
+            true => super::remote::names(&depot.folder(run))?,
+            false => Vec::new(),
+        };
+        let going = Note { is_going: true, going, is_returning: false, swap: None, ..note };
+        depot.write_note(&entry, going)?;
     }
+    depot.clear(run)?;
+    inside.shared.store.forget(run);
     if super::otlp::is_id(run) {
         super::otlp::remove(inside, run)?;
     }
-    if let Some(remote) = inside.remote.as_ref().filter(|_| is_stored) {
-        super::remote::remove(&**remote, run, depot.dir())?;
-    }
-    depot.forget(&entry)?;
-    depot.clear_aside(run)?;
     inside.counters.removed.fetch_add(1, Ordering::Relaxed);
     inside.counters.removed_bytes.fetch_add(bytes, Ordering::Relaxed);
+    if let Err(error) = finish(inside, &entry) {
+        tell(&format!("{run} is removed here and not in the store yet: {error}"));
+    }
     Ok(Some(bytes))
+}
+
+/// Removes what is left of runs whose removal failed half way, as in a store that was not reached.
+pub fn remove_rest(inside: &Inside, run: &str) -> io::Result<()> {
+    let entry = inside.depot.entry(run)?;
+    let _alone = entry.alone();
+    if entry.note().is_some_and(|note| note.is_going) {
+        inside.depot.clear(run)?;
+        finish(inside, &entry)?;
+    }
+    Ok(())
+}
+
+/// A run whose folder is gone goes elsewhere too, and is forgotten.
+fn finish(inside: &Inside, entry: &Entry) -> io::Result<()> {
+    if let Some(remote) = &inside.remote {
+        super::remote::remove(inside, &**remote, entry)?;
+    }
+    inside.depot.forget(entry)
 }
 
 /// Whether a process of the run is running, as far as is known.
@@ -85,31 +110,98 @@ pub struct Keep {
     pub quiet_after: Duration,
 }
 
-/// Removes runs that are too old, and then the oldest until `more` bytes fit; tells which.
-pub fn make_room(inside: &Inside, keep: Keep, more: u64) -> io::Result<Vec<String>> {
-    let mut ended = ended_runs(inside, keep.quiet_after)?;
-    ended.sort();
+/// A run that someone asked for so lately stays here: the next question about it comes soon.
+const READ_LATELY: Duration = Duration::from_secs(300);
+/// Where a shipper waits for room it stays only so long, in which most questions are answered.
+const BEING_READ: Duration = Duration::from_secs(15);
+
+/// What there is to be room for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Bytes that are kept free.
+    pub headroom: u64,
+    /// Bytes that a shipper was refused.
+    pub refused: u64,
+}
+
+/// Removes runs that are too old, and then the oldest until what is wanted fits; tells which. Where
+/// there is a store elsewhere, those that it has are let go of here, and only what it will never have
+/// is removed.
+pub fn make_room(inside: &Inside, keep: Keep, wanted: Wanted) -> io::Result<Vec<String>> {
     let mut told = Vec::new();
-    for (heard, run) in ended {
-        let age = now().saturating_sub(heard);
-        let is_old = keep.age.is_some_and(|most| age > most);
-        let surplus = inside.depot.usage.surplus(more);
-        if !is_old && surplus == 0 {
-            continue;
+    let (old, rest): (Vec<_>, Vec<_>) = ended_runs(inside, keep.quiet_after)?
+        .into_iter()
+        .partition(|(heard, _)| keep.age.is_some_and(|most| now().saturating_sub(*heard) > most));
+    for (_, run) in old {
+        told.extend(removed(inside, &run, "it is older than --keep says"));
+    }
+    let mut rest = in_turn(inside, rest);
+    let more = wanted.headroom.max(wanted.refused);
+    // What is let go of as soon as nobody reads it has room already, as far as removing others goes.
+    let mut soon_free = 0;
+    if inside.remote.is_some() {
+        told.extend(let_go(inside, &rest, READ_LATELY, more));
+        if wanted.refused > 0 {
+            told.extend(let_go(inside, &rest, BEING_READ, wanted.refused));
         }
-        if !is_old && inside.remote.is_some() {
-            let bytes = super::remote::free(inside, &run)?;
-            if bytes > 0 {
-                told.push(format!("{run} ({bytes} bytes) is in the store alone now"));
-            }
-            continue;
+        let is_held = |run: &&String| {
+            let note = inside.depot.entry(run).ok().and_then(|entry| entry.note());
+            note.is_some_and(|note| note.is_stored && !note.is_away)
+        };
+        soon_free = rest.iter().filter(is_held).map(|run| inside.depot.usage.of(run)).sum();
+        rest.retain(|run| is_never_stored(inside, run));
+    }
+    for run in rest {
+        if inside.depot.usage.surplus(more) <= soon_free {
+            break;
         }
-        if let Some(bytes) = remove_run(inside, &run)? {
-            let why = if is_old { "it is older than --keep says" } else { "to make room" };
-            told.push(format!("removed {run} ({bytes} bytes), {why}"));
-        }
+        told.extend(removed(inside, &run, "to make room"));
     }
     Ok(told)
+}
+
+/// Removes a run and says so, or why not: the others are in nobody's way.
+fn removed(inside: &Inside, run: &str, why: &str) -> Option<String> {
+    match remove_run(inside, run) {
+        Ok(bytes) => bytes.map(|bytes| format!("removed {run} ({bytes} bytes), {why}")),
+        Err(error) => Some(format!("cannot remove {run}: {error}")),
+    }
+}
+
+/// Lets go of runs that are stored elsewhere and that nobody asked for within `unread`, until `more`
+/// bytes fit.
+fn let_go(inside: &Inside, runs: &[String], unread: Duration, more: u64) -> Vec<String> {
+    let mut told = Vec::new();
+    for run in runs.iter().take_while(|_| inside.depot.usage.surplus(more) > 0) {
+        match super::remote::free(inside, run, unread) {
+            Ok(0) => {}
+            Ok(bytes) => told.push(format!("{run} ({bytes} bytes) is in the store alone now")),
+            Err(error) => told.push(format!("cannot let go of {run}: {error}")),
+        }
+    }
+    told
+}
+
+/// Runs in the order in which they make room: who was neither heard of nor read longest goes first.
+fn in_turn(inside: &Inside, mut runs: Vec<(Duration, String)>) -> Vec<String> {
+    for (heard, run) in &mut runs {
+        let read = inside.depot.entry(run).map(|entry| entry.read()).unwrap_or_default();
+        *heard = read.max(*heard);
+    }
+    runs.sort();
+    runs.into_iter().map(|(_, run)| run).collect()
+}
+
+/// Whether a run will not be in the store elsewhere: it is made of spans, cannot be packed, or was
+/// pushed packed.
+fn is_never_stored(inside: &Inside, run: &str) -> bool {
+    let note = inside.depot.entry(run).ok().and_then(|entry| entry.note());
+    let is_pushed = || hodo_trace::packed::is_packed(&inside.depot.folder(run));
+    super::otlp::is_id(run)
+        || note.is_some_and(|note| {
+            !note.may_be_elsewhere()
+                && (note.pack_failure.is_some() || (!note.is_packed && is_pushed()))
+        })
 }
 
 /// Runs that have ended: when each was heard of last, and its id.
@@ -141,4 +233,145 @@ pub fn heard(folder: &std::path::Path) -> Duration {
 /// Time since 1970.
 pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::CollectorOptions;
+    use crate::collect::testing::{Folder, inside, inside_with, send};
+    use hodo_format::ship::SHIPPED_FILE;
+
+    #[test]
+    fn a_run_that_cannot_be_settled_can_be_removed() -> io::Result<()> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        send(&here, "run", "p1-a", b"spans");
+        let entry = here.depot.entry("run")?;
+        // What is aside of it is no folder that files could be moved to.
+        std::fs::create_dir_all(here.depot.folder("run").join("pack"))?;
+        std::fs::write(here.depot.folder("run").join("pack/side.json"), "packed")?;
+        std::fs::create_dir_all(here.depot.aside("run").join("p1-a/spool-000001.hodo/inside"))?;
+        let note = entry.note().unwrap_or_default();
+        here.depot.write_note(&entry, Note { is_packed: true, is_returning: true, ..note })?;
+        assert!(here.depot.settle(&entry).is_err());
+        assert!(remove_run(&here, "run")?.is_some());
+        assert!(!here.depot.folder("run").exists() && !here.depot.aside("run").exists());
+        assert!(here.depot.noted()?.is_empty());
+        assert_eq!(send(&here, "run", "p1-a", b"again"), Some(5));
+        Ok(())
+    }
+
+    #[test]
+    fn with_a_store_only_what_it_will_never_have_is_removed_to_make_room() -> io::Result<()> {
+        let (folder, store) = (Folder::new(), Folder::new());
+        let remote = crate::collect::remote::open(&format!("file://{}", store.path().display()))?;
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(100_000);
+        let here = inside_with(&options, Some(remote));
+        // What is here already counts when it is looked at again.
+        let put = |run: &str, name: &str| {
+            let path = here.depot.folder(run).join(name);
+            std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+            std::fs::write(path, "{}")?;
+            let note = Note::new("owner");
+            if !crate::collect::otlp::is_id(run) {
+                here.depot.write_note(&*here.depot.entry(run)?, note)?;
+            }
+            here.depot.count(&*here.depot.entry(run)?);
+            Ok::<(), io::Error>(())
+        };
+        for run in ["waiting", "broken", "pushed", "stored", "otlp~api-20231114-00"] {
+            put(run, "run.json")?;
+        }
+        put("pushed", "pack/side.json")?;
+        put("stored", "tables/spans/p1-a.parquet")?;
+        let change = |run: &str, change: &dyn Fn(&mut Note)| {
+            let entry = here.depot.entry(run)?;
+            let mut note = entry.note().unwrap_or_default();
+            change(&mut note);
+            here.depot.write_note(&entry, note)
+        };
+        change("broken", &|note| note.pack_failure = Some("damaged".to_owned()))?;
+        change("stored", &|note| (note.is_packed, note.is_stored) = (true, true))?;
+        let keep = Keep { age: None, quiet_after: Duration::ZERO };
+        here.depot.entry("stored")?.was_read(now());
+        // As if it were a large one that was brought back.
+        here.depot.usage.set("stored", "owner", 1 << 30);
+        assert_eq!(
+            make_room(&here, keep, Wanted::default())?,
+            [""; 0],
+            "who reads removes nothing"
+        );
+        here.depot.usage.set("stored", "owner", 1);
+        let wanted = Wanted { headroom: 1 << 20, refused: 0 };
+        let told = make_room(&here, keep, wanted)?;
+        assert!(here.depot.folder("stored").join("tables").exists(), "it is being read: {told:?}");
+        here.depot.entry("stored")?.forget_reading();
+        let told: Vec<_> = told.into_iter().chain(make_room(&here, keep, wanted)?).collect();
+        let is_there = |run: &str| here.depot.folder(run).exists();
+        assert!(is_there("waiting") && is_there("stored"), "{told:?}");
+        assert!(!here.depot.folder("stored").join("tables").exists());
+        assert!(!is_there("broken") && !is_there("pushed"), "{told:?}");
+        assert!(!is_there("otlp~api-20231114-00"), "{told:?}");
+        assert_eq!(told.len(), 4);
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_removed_keeps_no_other_from_making_room() -> io::Result<()> {
+        let folder = Folder::new();
+        for run in ["a", "b"] {
+            send(&inside(folder.path(), None), run, "p1-a", b"spans");
+        }
+        std::fs::write(folder.path().join("notes/a"), "half of")?;
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(1);
+        let here = inside_with(&options, None);
+        let keep = Keep { age: None, quiet_after: Duration::ZERO };
+        let told = make_room(&here, keep, Wanted::default())?;
+        assert!(told.iter().any(|line| line.starts_with("cannot remove a: ")), "{told:?}");
+        assert!(!here.depot.folder("b").exists(), "{told:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn who_was_read_lately_makes_room_last() -> io::Result<()> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        let runs = ["a", "b", "c"].map(|run| (Duration::from_secs(1), run.to_owned()));
+        here.depot.entry("a")?.was_read(Duration::from_secs(5));
+        here.depot.entry("b")?.was_read(Duration::from_secs(3));
+        assert_eq!(in_turn(&here, runs.to_vec()), ["c", "b", "a"]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_comes_while_a_run_is_removed_begins_a_whole_one() -> io::Result<()> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        assert_eq!(send(&here, "run", "p1-a", b"spans"), Some(5));
+                    }
+                });
+            }
+            let removed = (0..60).try_for_each(|_| {
+                remove_run(&here, "run")?;
+                let entry = here.depot.entry("run")?;
+                let _alone = entry.alone();
+                let place = here.depot.folder("run");
+                // A run without it would be believed what it says of this machine.
+                assert_eq!(place.exists(), entry.note().is_some());
+                assert_eq!(place.exists(), place.join(SHIPPED_FILE).exists());
+                assert_eq!(place.exists(), here.depot.noted()?.contains("run"));
+                Ok::<(), io::Error>(())
+            });
+            is_over.store(true, Ordering::SeqCst);
+            removed
+        })
+    }
 }

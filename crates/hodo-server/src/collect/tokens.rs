@@ -100,10 +100,14 @@ impl Tokens {
     }
 
     /// All of them. A file that changed is read again, so that a token that is removed is worth
-    /// nothing at once.
+    /// nothing at once; one that was there and is gone is an error, since nothing removes it.
     pub fn all(&self) -> io::Result<Arc<Vec<TokenInfo>>> {
         let now = stamp(&self.path)?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.is_none() && read.0.is_some() {
+            let words = format!("{} is gone", self.path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, words));
+        }
         if read.0 != now {
             *read = (now, Arc::new(load(&self.path)?));
         }
@@ -119,6 +123,12 @@ impl Tokens {
         })
     }
 
+    /// Whether a token is still worth what it was.
+    pub fn has(&self, token: &TokenInfo) -> bool {
+        let is_same = |one: &TokenInfo| (&one.id, &one.sha256) == (&token.id, &token.sha256);
+        self.all().is_ok_and(|all| all.iter().any(is_same))
+    }
+
     /// Makes a token; its text is told now and never again.
     pub fn add(&self, name: &str, kind: TokenKind, limits: TokenLimits) -> io::Result<String> {
         let bad = |words: String| io::Error::new(io::ErrorKind::InvalidInput, words);
@@ -129,6 +139,9 @@ impl Tokens {
                  at most"
             )));
         }
+        // The folder of a store is for whoever runs the collector alone, also before its first start.
+        self.path.parent().map_or(Ok(()), durable::make_folders)?;
+        let _held = self.hold()?;
         let mut tokens = load(&self.path)?;
         if tokens.iter().any(|token| token.name == name) {
             return Err(bad(format!(
@@ -144,8 +157,23 @@ impl Tokens {
         Ok(text)
     }
 
+    /// Gives the token of that name another text, told now and never again; none where there is none.
+    /// Its id stays, and with it its runs.
+    pub fn rotate(&self, name: &str) -> io::Result<Option<String>> {
+        let _held = self.hold()?;
+        let mut tokens = load(&self.path)?;
+        let Some(token) = tokens.iter_mut().find(|token| token.name == name) else {
+            return Ok(None);
+        };
+        let text = format!("{PREFIX}{}", random_hex(SECRET_BYTES)?);
+        token.sha256 = hash(&text);
+        self.write(tokens)?;
+        Ok(Some(text))
+    }
+
     /// Removes the token of that name; false where there is none.
     pub fn remove(&self, name: &str) -> io::Result<bool> {
+        let _held = self.hold()?;
         let mut tokens = load(&self.path)?;
         let before = tokens.len();
         tokens.retain(|token| token.name != name);
@@ -154,6 +182,14 @@ impl Tokens {
             self.write(tokens)?;
         }
         Ok(is_gone)
+    }
+
+    /// One at a time reads, changes and writes: a token that is removed does not come back with one
+    /// that is added meanwhile. Let go when the file is closed.
+    fn hold(&self) -> io::Result<std::fs::File> {
+        let file = durable::open(&self.path.with_extension("lock"), true)?;
+        file.lock()?;
+        Ok(file)
     }
 
     fn write(&self, tokens: Vec<TokenInfo>) -> io::Result<()> {
@@ -250,6 +286,29 @@ mod tests {
     }
 
     #[test]
+    fn many_who_change_tokens_at_once_lose_none() -> io::Result<()> {
+        let folder = Folder::new();
+        std::thread::scope(|scope| {
+            for one in 0..4 {
+                // Each as a program of its own.
+                let tokens = Tokens::new(folder.path());
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        let name = format!("t{one}-{number}");
+                        let made = tokens.add(&name, TokenKind::Read, TokenLimits::default());
+                        assert!(made.is_ok(), "{made:?}");
+                    }
+                    assert!(tokens.remove(&format!("t{one}-3")).is_ok_and(|is_gone| is_gone));
+                });
+            }
+        });
+        let left = Tokens::new(folder.path()).all()?;
+        assert_eq!(left.len(), 36);
+        assert!(left.iter().all(|token| !token.name.ends_with("-3")));
+        Ok(())
+    }
+
+    #[test]
     fn names_are_plain_and_there_once() -> io::Result<()> {
         let folder = Folder::new();
         let tokens = Tokens::new(folder.path());
@@ -257,6 +316,19 @@ mod tests {
         for wrong in ["a", "", "a b", "a/b", "ä", &"a".repeat(65)] {
             assert!(tokens.add(wrong, TokenKind::Read, TokenLimits::default()).is_err(), "{wrong}");
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_token_with_another_text_is_the_same_token() -> io::Result<()> {
+        let folder = Folder::new();
+        let tokens = Tokens::new(folder.path());
+        let old = tokens.add("gpu-node-1", TokenKind::Ingest, TokenLimits::default())?;
+        let before = tokens.find(&old).map(|token| token.id);
+        let new = tokens.rotate("gpu-node-1")?.unwrap_or_default();
+        assert_eq!(tokens.find(&old), None);
+        assert_eq!(tokens.find(&new).map(|token| token.id), before);
+        assert_eq!(tokens.rotate("another")?, None);
         Ok(())
     }
 }

@@ -16,9 +16,19 @@ pub fn encoded(bytes: &[u8]) -> String {
     text
 }
 
+/// What was encoded.
+#[cfg(test)]
+pub fn decoded(text: &str) -> Vec<u8> {
+    let value = |sign: u8| SIGNS.iter().position(|each| *each == sign).unwrap_or(0) as u32;
+    let group = |four: &[u8]| four.iter().fold(0, |word, &sign| word << 6 | value(sign));
+    let bytes = text.as_bytes().chunks(4).flat_map(|four| group(four).to_be_bytes()[1..].to_vec());
+    let padding = text.bytes().rev().take_while(|sign| *sign == b'=').count();
+    bytes.take(text.len() / 4 * 3 - padding).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::encoded;
+    use super::{decoded, encoded};
 
     #[test]
     fn the_examples_of_the_standard() {
@@ -26,6 +36,7 @@ mod tests {
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
         for (bytes, text) in examples {
             assert_eq!(encoded(bytes.as_bytes()), text);
+            assert_eq!(decoded(text), bytes.as_bytes());
         }
         assert_eq!(encoded(&[0xff, 0xfe, 0xfd]), "//79");
     }

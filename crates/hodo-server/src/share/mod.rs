@@ -3,6 +3,7 @@
 mod answers;
 mod base64;
 mod inline;
+mod packed;
 
 use crate::page::Files;
 use crate::store::Store;

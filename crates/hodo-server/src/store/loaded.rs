@@ -47,6 +47,11 @@ impl Loaded {
         self.run.state() == Some(ProcessState::Live)
     }
 
+    /// Slices on its tracks.
+    pub(super) fn slices(&self) -> u64 {
+        self.timeline.tracks.iter().map(|track| track.slices).sum()
+    }
+
     /// Whether more has been recorded, and it is worth reading it again.
     pub(super) fn is_stale(&self, folder: &Path) -> bool {
         let patience = LEAST_AGE.max(self.took * PATIENCE);

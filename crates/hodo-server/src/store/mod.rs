@@ -1,23 +1,28 @@
 //! The runs of a folder: found by id, read when asked for, read again when they have grown.
 
+mod listed;
 mod loaded;
 mod slot;
 mod written;
 
+pub use listed::Listed;
 pub use loaded::Loaded;
 pub use slot::Opening;
 
 use crate::error::ApiError;
-use hodo_trace::{ProcessState, Run};
+use hodo_trace::{ProcessState, Run, RunSummary};
 use slot::Slot;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
 /// Runs kept in memory; the one that was not asked for longest goes first.
 const MOST_LOADED: usize = 4;
+/// A run that is being recorded is not read again sooner for a list, which is made every second then.
+const LEAST_GLIMPSE_AGE: Duration = Duration::from_secs(10);
 /// Events that a slow listener may be behind.
 const MOST_EVENTS: usize = 64;
 
@@ -26,11 +31,15 @@ pub struct Store {
     dir: PathBuf,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     clock: AtomicU64,
-    /// By id, with the bytes that the run had then.
-    glimpses: Mutex<HashMap<String, (u64, Glimpse)>>,
+    /// By id.
+    glimpses: Mutex<HashMap<String, Seen>>,
+    is_whole: IsWhole,
     /// What happens to runs, for the page to follow.
     pub events: broadcast::Sender<Event>,
 }
+
+/// Whether all of a run is in its folder, and not elsewhere but for what a list shows.
+type IsWhole = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What a list shows of a run that only reading it tells.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +48,14 @@ pub struct Glimpse {
     pub gpus: Option<BTreeSet<String>>,
     /// Its main mark over time.
     pub main_mark: Option<serde_json::Value>,
+}
+
+/// A glimpse, when it was had, and the bytes that the run had then.
+#[derive(Clone)]
+struct Seen {
+    glimpse: Glimpse,
+    at: Instant,
+    bytes: u64,
 }
 
 /// What happened to a run.
@@ -65,7 +82,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Store {
     /// The runs in `dir`.
     pub fn new(dir: &Path) -> Store {
+        Store::of_whole(dir, Box::new(|_| true))
+    }
+
+    /// The same where some of them may be elsewhere.
+    pub fn of_whole(dir: &Path, is_whole: IsWhole) -> Store {
         Store {
+            is_whole,
             dir: dir.to_owned(),
             slots: Mutex::default(),
             clock: AtomicU64::new(0),
@@ -94,7 +117,8 @@ impl Store {
     }
 
     fn current(&self, slot: &Slot) -> Result<Arc<Loaded>, ApiError> {
-        slot.fresh().map_or_else(|| slot.read(|| self.make_room(&slot.id)), Ok)
+        let is_whole = || (self.is_whole)(&slot.id);
+        slot.fresh().map_or_else(|| slot.read(|| self.make_room(&slot.id), &is_whole), Ok)
     }
 
     /// Whether a run that was live is no longer.
@@ -130,15 +154,21 @@ impl Store {
     }
 
     fn slot(&self, id: &str) -> Result<Arc<Slot>, ApiError> {
-        if let Some(slot) = lock(&self.slots).get(id) {
-            return Ok(slot.clone());
-        }
+        // Also of one that is in memory: it may have been removed since.
         let folder = self.folder(id).ok_or_else(|| {
+            self.forget(id);
             let dir = self.dir.display();
             ApiError::missing(format!("no run with the id `{id}` in {dir}; /api/runs lists them"))
         })?;
-        let slot = Arc::new(Slot::new(id, folder));
-        Ok(lock(&self.slots).entry(id.to_owned()).or_insert(slot).clone())
+        let mut slots = lock(&self.slots);
+        let slot = slots.entry(id.to_owned()).or_insert_with(|| Arc::new(Slot::new(id, folder)));
+        Ok(slot.clone())
+    }
+
+    /// Lets go of what is known of a run that is gone.
+    pub fn forget(&self, id: &str) {
+        lock(&self.slots).remove(id);
+        lock(&self.glimpses).remove(id);
     }
 
     /// The folder of a run; an id is the name of one in the store's folder and nothing else.
@@ -158,19 +188,30 @@ impl Store {
         others.into_iter().take(surplus).for_each(|slot| *lock(&slot.loaded) = None);
     }
 
-    /// What is known of a run of that size, or what `look` sees of it.
+    /// What is known of a run as it is, or of a live one lately, or else what `look` sees of it.
     pub fn glimpse(
         &self,
         id: &str,
-        bytes: u64,
+        run: &RunSummary,
         look: impl FnOnce() -> Option<Glimpse>,
     ) -> Option<Glimpse> {
-        let known = lock(&self.glimpses).get(id).filter(|known| known.0 == bytes).cloned();
-        if let Some((_, glimpse)) = known {
-            return Some(glimpse);
+        let is_live = run.state == Some(ProcessState::Live);
+        let is_whole = (self.is_whole)(id);
+        let holds = |seen: &&Seen| {
+            let is_recent = is_live && seen.at.elapsed() < LEAST_GLIMPSE_AGE;
+            // Of one that is elsewhere, what was seen of it is still so.
+            seen.bytes == run.bytes || is_recent || !is_whole
+        };
+        let known = lock(&self.glimpses).get(id).filter(holds).cloned();
+        if let Some(seen) = known {
+            return Some(seen.glimpse);
+        }
+        if !is_whole {
+            return None;
         }
         let glimpse = look()?;
-        lock(&self.glimpses).insert(id.to_owned(), (bytes, glimpse.clone()));
+        let seen = Seen { glimpse: glimpse.clone(), at: Instant::now(), bytes: run.bytes };
+        lock(&self.glimpses).insert(id.to_owned(), seen);
         Some(glimpse)
     }
 
@@ -184,5 +225,60 @@ impl Store {
     pub fn loaded(&self) -> Vec<Arc<Loaded>> {
         let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
         slots.iter().filter_map(|slot| lock(&slot.loaded).clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// A folder with a run in it, which is there whole as long as that is said.
+    fn store() -> (PathBuf, Arc<AtomicBool>, Store) {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("hodo-store-{}-{number}", std::process::id()));
+        let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../hodo-cli/tests/data/h200-training/p492-6483323d");
+        let to = dir.join("run/p492-6483323d");
+        std::fs::create_dir_all(&to).expect("a folder");
+        for file in std::fs::read_dir(from).expect("a run").flatten() {
+            std::fs::copy(file.path(), to.join(file.file_name())).expect("a file");
+        }
+        let is_whole = Arc::new(AtomicBool::new(true));
+        let told = is_whole.clone();
+        let of = Store::of_whole(&dir, Box::new(move |_| told.load(Ordering::SeqCst)));
+        (dir, is_whole, of)
+    }
+
+    #[test]
+    fn a_run_that_is_elsewhere_is_not_read_as_an_empty_one() {
+        let (dir, is_whole, store) = store();
+        let seen =
+            || Some(Glimpse { gpus: Some(BTreeSet::from(["H200".into()])), main_mark: None });
+        let run = |bytes| RunSummary { bytes, ..Run::summary(&dir.join("run")) };
+        assert!(store.glimpse("run", &run(100), seen).is_some());
+        is_whole.store(false, Ordering::SeqCst);
+        let refused = store.get("run").err().map(|error| error.status().as_u16());
+        assert_eq!(refused, Some(503));
+        let known =
+            store.glimpse("run", &run(1), Default::default).and_then(|glimpse| glimpse.gpus);
+        assert_eq!(known.map(|gpus| gpus.len()), Some(1), "what was seen of it is still so");
+        is_whole.store(true, Ordering::SeqCst);
+        assert!(store.get("run").is_ok_and(|loaded| loaded.slices() > 0));
+        let _ = std::fs::remove_dir_all(dir);
+    }
+
+    #[test]
+    fn a_run_that_was_removed_is_gone_also_where_it_was_in_memory() {
+        let (dir, _, store) = store();
+        // Someone listens, so what is in memory is shown until the newer is read.
+        let _listener = store.events.subscribe();
+        assert!(store.get("run").is_ok());
+        std::fs::remove_dir_all(dir.join("run")).expect("it is there");
+        let missing = store.get("run").err().map(|error| error.status().as_u16());
+        assert_eq!(missing, Some(404));
+        assert!(store.loaded().is_empty(), "and out of memory");
+        let _ = std::fs::remove_dir_all(dir);
     }
 }

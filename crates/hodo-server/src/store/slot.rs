@@ -4,12 +4,17 @@ use super::loaded::Loaded;
 use super::lock;
 use super::written::Written;
 use crate::error::ApiError;
+use crate::memory;
+use axum::http::StatusCode;
 use hodo_trace::timeline::Stable;
 use hodo_trace::{Progress, ReadOptions, Run};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+/// What a slice of a run takes: its columns, and its part of the timeline's index.
+const SLICE_BYTES: u64 = 34;
 
 /// A run that was asked for.
 pub(super) struct Slot {
@@ -78,25 +83,68 @@ impl Slot {
         }
     }
 
-    /// Reads the run, unless someone else just did; makes room for it before.
-    pub(super) fn read(&self, make_room: impl FnOnce()) -> Result<Arc<Loaded>, ApiError> {
+    /// Reads the run, unless someone else just did or it is not whole; makes room for it before.
+    pub(super) fn read(
+        &self,
+        make_room: impl FnOnce(),
+        is_whole: &dyn Fn() -> bool,
+    ) -> Result<Arc<Loaded>, ApiError> {
         let mut reading = lock(&self.reading);
         if let Some(loaded) = self.fresh() {
             return Ok(loaded);
         }
+        if !is_whole() {
+            return Err(elsewhere());
+        }
         make_room();
-        let read = self.read_now(&mut reading);
+        self.let_go();
+        let read = self.read_now(&mut reading, is_whole);
         *lock(&self.progress) = None;
         read
     }
 
-    fn read_now(&self, reading: &mut Reading) -> Result<Arc<Loaded>, ApiError> {
+    /// Forgets what is in memory where it leaves no room for the newer: whoever asks waits for that.
+    fn let_go(&self) {
+        let mut loaded = lock(&self.loaded);
+        let slices = loaded.as_ref().map_or(0, |loaded| loaded.slices());
+        if !memory::fits(slices.saturating_mul(SLICE_BYTES)) {
+            *loaded = None;
+        }
+    }
+
+    /// Refuses what would end this server, or the program beside it: frames unpack to thousands of times
+    /// their size.
+    fn take_memory(&self) -> Result<memory::Reserved, ApiError> {
+        let needed = hodo_trace::memory_bytes(&self.folder);
+        memory::reserve(needed).map_err(|free| {
+            ApiError::new(
+                StatusCode::INSUFFICIENT_STORAGE,
+                format!(
+                    "reading this run may take {} MiB of memory, and {} MiB are free; look at it \
+                     where there is more",
+                    needed >> 20,
+                    free >> 20
+                ),
+            )
+        })
+    }
+
+    fn read_now(
+        &self,
+        reading: &mut Reading,
+        is_whole: &dyn Fn() -> bool,
+    ) -> Result<Arc<Loaded>, ApiError> {
         let began = Instant::now();
+        let _memory = self.take_memory()?;
         let written = Written::of(&self.folder);
         let tell = |stage: Stage| *lock(&self.progress) = Some((began, stage));
         let progress = |progress: Progress| tell(Stage::Reading(progress));
         progress(Progress { bytes: 0, total_bytes: 0 });
         let run = Run::open(&self.folder, &ReadOptions { progress: Some(&progress) })?;
+        // Files may have gone while they were read.
+        if !is_whole() {
+            return Err(elsewhere());
+        }
         tell(Stage::Ordering);
         let timeline = run.timeline(&mut reading.stable);
         reading.generation += 1;
@@ -115,4 +163,9 @@ impl Slot {
         *lock(&self.loaded) = Some(loaded.clone());
         Ok(loaded)
     }
+}
+
+fn elsewhere() -> ApiError {
+    let words = "the run is in the collector's store alone and comes back; ask again";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, words)
 }

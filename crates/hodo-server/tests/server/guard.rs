@@ -75,12 +75,15 @@ fn when_the_browser_says_that_another_site_asks() {
 }
 
 #[test]
-fn the_printed_address_gives_a_cookie_and_loses_its_token() {
+fn the_printed_address_gives_the_page_and_a_cookie() {
     let folder = Folder::with_training(&[TRAINING]);
     let served = Served::new(folder.path());
     let address = format!("/?token={}", served.token);
     let entered = served.ask("GET", &address, &[("Authorization", NONE)], "");
-    assert_eq!((entered.status, entered.header("location")), (303, Some("./")));
+    // The page itself: what a redirect leads to would be asked by the page that had the link.
+    assert_eq!(entered.status, 200);
+    assert!(entered.text().contains("<!doctype html>"), "{}", entered.text());
+    assert_eq!(entered.header("cache-control"), Some("no-store"));
     let cookie = entered.header("set-cookie").unwrap().to_owned();
     assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
     let name = format!("hodo_{}=", served.port);
@@ -94,6 +97,9 @@ fn the_printed_address_gives_a_cookie_and_loses_its_token() {
     assert_eq!(served.ask("GET", &elsewhere, &[("Authorization", NONE)], "").status, 401);
     let wrong = served.ask("GET", "/?token=0", &[("Authorization", NONE)], "");
     assert_eq!(wrong.status, 401);
+    // A link to it may stand on any page, as that of a terminal in a browser.
+    let linked = [("Authorization", NONE), ("Sec-Fetch-Site", "cross-site")];
+    assert_eq!(served.ask("GET", &address, &linked, "").status, 200);
     // Nor may another page make a browser follow it by anything but a plain link.
     let posted = served.ask("POST", &address, &[("Authorization", NONE)], "");
     assert_eq!(posted.status, 401);

@@ -70,12 +70,16 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
     let run = &runs["runs"][0];
     assert_eq!((&run["app"], &run["state"]), (&"live".into(), &"live".into()));
     let id = run["id"].as_str().unwrap().to_owned();
+    record(10, 20);
+    // Nobody has opened it, and the list is told to be another all the same.
+    events.next("runs");
+    assert!(served.json("/api/runs")["runs"][0]["scopes"].as_u64() >= Some(40));
     let route = |route: &str| format!("/api/runs/{id}/{route}");
     let before = served.json(&route("tracks"));
     assert!(slices(&before) >= 20, "{before}");
     let hit = served.json(&route("search?q=step&limit=1"))["hits"][0].clone();
 
-    record(10, 50);
+    record(20, 50);
     let until = Instant::now() + PATIENCE;
     let after = loop {
         let grew = events.next("grew");
@@ -104,6 +108,8 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
     assert_eq!(marks["x"].as_array().unwrap().len(), 50);
     assert_eq!(marks["x"][49], 49.0);
 
+    grows_large(&served, &mut events, &id);
+
     drop(recording);
     hodo::shutdown();
     let until = Instant::now() + PATIENCE;
@@ -111,4 +117,43 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
         assert!(Instant::now() < until, "the run does not end");
         events.next("runs");
     }
+}
+
+/// Steps recorded by then, those to come, and as many at once.
+const STEPS: i64 = 50;
+const MANY_STEPS: i64 = 150_000;
+const PIECE: usize = 5000;
+
+/// Records on while the page looks: what it shows only ever grows, and in the end has every scope once.
+fn grows_large(served: &Served, events: &mut Events, id: &str) {
+    let route = |route: &str| format!("/api/runs/{id}/{route}");
+    // Piece by piece, so that a busy machine loses none of them.
+    let pieces = (STEPS..MANY_STEPS).step_by(PIECE);
+    let recorder = std::thread::spawn(move || {
+        pieces.for_each(|from| record(from, MANY_STEPS.min(from + PIECE as i64)));
+    });
+    let until = Instant::now() + PATIENCE;
+    let mut seen = 0;
+    let all = 2 * MANY_STEPS as u64;
+    while seen < all {
+        assert!(Instant::now() < until, "{seen} of {all}");
+        events.next("grew");
+        let now = slices(&served.json(&route("tracks")));
+        assert!(now >= seen, "{now} after {seen}");
+        assert!(now <= all, "{now} of {all}");
+        seen = now;
+    }
+    recorder.join().unwrap();
+    let report = served.json(&route("report"));
+    let count = |name: &str| {
+        let nodes = report["nodes"].as_array().unwrap().iter();
+        nodes.filter(|node| node["name"] == name).map(|n| n["count"].as_i64().unwrap()).sum::<i64>()
+    };
+    assert_eq!((count("step"), count("inner")), (MANY_STEPS, MANY_STEPS));
+    let points = served.json(&route("marks/loss?x=step&max=20000"));
+    let per_point = points["per_point"].as_i64().unwrap();
+    assert_eq!(
+        points["x"].as_array().unwrap().len() as i64,
+        (MANY_STEPS + per_point - 1) / per_point
+    );
 }

@@ -90,7 +90,7 @@ fn runs_are_listed_searched_and_filtered() {
     assert_eq!(rows(&runs, "runs").len(), 2);
     let row = rows(&runs, "runs").iter().find(|row| row["id"] == TRAINING).unwrap();
     assert_eq!(
-        (&row["app"], &row["state"], &row["kernels"]),
+        (&row["app"], &row["state"], &row["gpu_work"]),
         (&json!("dl"), &json!("finished"), &json!(6744))
     );
     let count =
@@ -98,8 +98,8 @@ fn runs_are_listed_searched_and_filtered() {
     assert_eq!(count("q=again"), 1);
     assert_eq!(count("q=train.py"), 2);
     assert_eq!(count("q=nothing-like-it"), 0);
-    assert_eq!(count("filter=kernels%3E6000+app=dl"), 2);
-    assert_eq!(count("filter=kernels%3E7000"), 0);
+    assert_eq!(count("filter=gpu_work%3E6000+app=dl"), 2);
+    assert_eq!(count("filter=gpu_work%3E7000"), 0);
     assert_eq!(count("filter=host=vm"), 2);
 }
 
@@ -239,6 +239,7 @@ fn a_whole_range_is_the_report_and_a_part_is_less() {
     let kernels =
         |of: &Value| rows(of, "kernels").iter().map(|k| k["count"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(kernels(&whole), 6744);
+    assert_eq!((&whole["gpu_devices"], &report["gpu"]["devices"]), (&json!(1), &json!(1)));
     let part = training.get("range?t0=10800000000&t1=11000000000");
     assert!(kernels(&part) > 0 && kernels(&part) < 6744);
     let epoch = rows(&part, "scopes").iter().find(|row| row["path"] == json!(["epoch"])).unwrap();
@@ -264,6 +265,30 @@ fn the_flame_is_as_wide_as_the_scopes() {
 }
 
 #[test]
+fn the_flames_self_time_is_that_of_the_tables() {
+    let training = Training::new();
+    let report = training.get("report");
+    let of = |by: &str| training.get(&format!("flame?by={by}"))["roots"].clone();
+    for (by, own) in [("wall", "/self_ns"), ("gpu", "/gpu/own/busy_ns")] {
+        let mut left: Vec<(Vec<Value>, Value)> =
+            of(by).as_array().unwrap().iter().map(|root| (Vec::new(), root.clone())).collect();
+        let mut seen = 0;
+        while let Some((mut path, node)) = left.pop() {
+            path.push(node["name"].clone());
+            let told =
+                rows(&report, "nodes").iter().find(|n| n["path"] == json!(path)).expect("a row");
+            let own = told.pointer(own).and_then(Value::as_u64).unwrap_or(0);
+            let count = node["count"].as_u64().unwrap();
+            let is = node["self_ns"].as_u64().unwrap();
+            assert!(is.abs_diff(own) <= 1 + count, "{by} {path:?}: {is} {own}");
+            left.extend(rows(&node, "children").iter().map(|child| (path.clone(), child.clone())));
+            seen += 1;
+        }
+        assert!(seen > 3, "{by}: {seen}");
+    }
+}
+
+#[test]
 fn steps_are_those_of_the_loop() {
     let training = Training::new();
     let steps = training.get("steps");
@@ -271,6 +296,7 @@ fn steps_are_those_of_the_loop() {
     let path = steps["path"].clone();
     let node = rows(&report, "nodes").iter().find(|n| n["path"] == path).unwrap();
     assert_eq!(steps["count"].as_u64(), node["count"].as_u64());
+    assert_eq!(steps["durations"], node["durations"]);
     let total: u64 = rows(&steps, "step_ns").iter().map(|ns| ns.as_u64().unwrap()).sum();
     assert!(total.abs_diff(node["total_ns"].as_u64().unwrap()) <= node["count"].as_u64().unwrap());
     for ns in steps["parts"].as_object().unwrap().values() {
@@ -375,6 +401,10 @@ fn what_is_asked_wrongly_is_refused_in_words() {
         "tracks?names_from=-1",
         "flame?by=luck",
         "walk?to=up",
+        "report?filter=(",
+        "report?filter=variant%3D%22unclosed",
+        "flame?filter=index%3E100+or+index%3C5",
+        "range?filter=index%3D100..200",
     ];
     for route in routes {
         let answer = training.served.get(&format!("/api/runs/{TRAINING}/{route}"));

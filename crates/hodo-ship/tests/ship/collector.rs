@@ -34,6 +34,8 @@ pub struct Held {
     pub repeated: u64,
     pub requests: Vec<String>,
     pub faults: VecDeque<Fault>,
+    /// It takes no more: it answers what it has, and 507 to whatever is sent.
+    pub is_full: bool,
     /// The most bytes of a body.
     pub most: Option<usize>,
     /// Lengths of appended files at every change, in order.
@@ -167,6 +169,9 @@ fn put(
     query: &str,
     keep: Option<u64>,
 ) -> Answer {
+    if held.is_full {
+        return refuse(507, "full");
+    }
     if held.most.is_some_and(|most| request.body.len() > most) {
         return refuse(413, "too long");
     }

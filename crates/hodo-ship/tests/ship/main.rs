@@ -8,6 +8,7 @@ use collector::{Collector, Fault, TOKEN};
 use hodo_format::spool::{Losses, end_frame, file_header, strings_frame};
 use hodo_record::binding::host;
 use hodo_ship::{Mode, Server, Settings, ShipError, Shipped, State, Token, Watch, ship, status_of};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -55,9 +56,11 @@ impl Run {
 
     fn settings(&self, url: &str, mode: Mode) -> Settings {
         let token = Token::new(TOKEN).unwrap();
-        let server = Server { url: url.into(), token, ca: None, patience: Duration::from_secs(5) };
+        let patience = Duration::from_secs(5);
+        let server = Server { url: url.into(), token, ca: None, patience, plain_http: false };
         let give_up_after = Duration::from_secs(60);
-        Settings { run: self.folder.clone(), server, mode, give_up_after }
+        let run = self.folder.clone();
+        Settings { run, server, mode, give_up_after, others_ended: false }
     }
 
     fn ship(&self, collector: &Collector) -> Result<Shipped, ShipError> {
@@ -240,6 +243,80 @@ fn a_collector_that_is_not_there_is_given_up() {
 }
 
 #[test]
+fn a_full_collector_is_asked_less_and_less_and_given_up() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    collector.held.lock().unwrap().is_full = true;
+    let mut settings = run.settings(&collector.url, Mode::Follow);
+    settings.give_up_after = Duration::from_secs(4);
+    let waits = std::sync::Mutex::new(0);
+    let count = |status: &hodo_ship::Status| {
+        *waits.lock().unwrap() += u32::from(status.state == State::Waiting);
+    };
+    let ended = ship(&settings, &Watch { progress: &count, is_expecting: &|| false });
+    // It says what it has every time, which is no progress.
+    let error = ended.unwrap_err();
+    assert!(matches!(&error, ShipError::GaveUp { why, .. } if why.contains("507")), "{error}");
+    let requests = collector.held.lock().unwrap().requests.clone();
+    let puts = requests.iter().filter(|request| request.starts_with("PUT")).count();
+    // 0.25 s, then twice as long each time, and half of it at the least: 7 fit into 4 seconds, where
+    // as many as there are quarters would, were it asked at the same pace.
+    assert!((2..=7).contains(&puts), "{puts}: {requests:?}");
+    // When there is room again the rest is taken.
+    collector.held.lock().unwrap().is_full = false;
+    run.ship(&collector).unwrap();
+    run.assert_there(&collector);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_and_the_rest_is_there() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let (path, aside) = (run.process.join("spool-000001.hodo"), run.folder.join("moved"));
+    std::fs::rename(&path, &aside).unwrap();
+    // Whoever tests may read everything: a folder in its place cannot be read by anyone.
+    std::fs::create_dir(&path).unwrap();
+    let error = go(&run.settings(&collector.url, Mode::Everything)).unwrap_err();
+    assert!(matches!(error, ShipError::Unreadable(_)), "{error}");
+    assert!(error.to_string().contains("spool-000001.hodo"), "{error}");
+    let status = status_of(&run.folder).unwrap();
+    assert_eq!((status.state, status.error), (State::Stopped, Some(error.to_string())));
+    {
+        let held = collector.held.lock().unwrap();
+        assert!(held.files.contains_key(&format!("{PART}/spool-000002.hodo")));
+        assert!(held.beats.iter().all(|beat| beat["done"] == false), "it is not all there");
+    }
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::rename(&aside, &path).unwrap();
+    go(&run.settings(&collector.url, Mode::Everything)).unwrap();
+    run.assert_there(&collector);
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let aside = run.folder.join("moved");
+    std::fs::rename(&run.process, &aside).unwrap();
+    // Whoever tests may read everything: a link to itself can be followed by nobody.
+    std::os::unix::fs::symlink(PART, &run.process).unwrap();
+    let mut follow = run.settings(&collector.url, Mode::Follow);
+    follow.give_up_after = Duration::from_millis(300);
+    for settings in [
+        run.settings(&collector.url, Mode::Everything),
+        run.settings(&collector.url, Mode::Once),
+        follow,
+    ] {
+        let error = go(&settings).unwrap_err();
+        assert!(matches!(error, ShipError::Unreadable(_)), "{:?}: {error}", settings.mode);
+        assert!(error.to_string().contains(PART) && error.to_string().contains("mend"), "{error}");
+        let held = collector.held.lock().unwrap();
+        assert!(held.beats.iter().all(|beat| beat["done"] == false), "it is not all there");
+    }
+    std::fs::remove_file(&run.process).unwrap();
+    std::fs::rename(&aside, &run.process).unwrap();
+    go(&run.settings(&collector.url, Mode::Everything)).unwrap();
+    run.assert_there(&collector);
+}
+
+#[test]
 fn a_growing_run_is_shipped_by_whole_frames_until_it_ends() {
     let (run, collector) = (Run::new(std::process::id()), Collector::start());
     let settings = run.settings(&collector.url, Mode::Follow);
@@ -329,7 +406,9 @@ fn everything_means_other_hosts_and_tables_too() {
     file("pack/side.json", b"{}");
     go(&run.settings(&collector.url, Mode::Once)).unwrap();
     assert_eq!(collector.file("p9-0c/catalog.hodo"), None);
-    go(&run.settings(&collector.url, Mode::Everything)).unwrap();
+    let mut everything = run.settings(&collector.url, Mode::Everything);
+    everything.others_ended = true;
+    go(&everything).unwrap();
     for (name, bytes) in [
         ("p9-0c/catalog.hodo", b"c".as_slice()),
         ("tables.spans/p7-0a-000.parquet", b"PAR1"),
@@ -341,6 +420,58 @@ fn everything_means_other_hosts_and_tables_too() {
     let held = collector.held.lock().unwrap();
     let puts: Vec<_> = held.requests.iter().filter(|request| request.starts_with("PUT")).collect();
     assert!(puts.last().unwrap().contains("/pack/side.json"), "what makes it packed comes last");
+}
+
+#[test]
+fn a_process_of_another_host_that_may_run_is_not_told_to_have_ended() {
+    let (run, collector) = (Run::new(0), Collector::start());
+    let elsewhere = r#"{"host": "elsewhere", "pid": 1, "arena": "/dev/shm/hodo-no-such"}"#;
+    run.write("process.json", elsewhere.as_bytes());
+    let whole = frames(1, 3);
+    run.write("catalog.hodo", &file_header(7, 0));
+    run.write("spool-000001.hodo", &whole[..whole.len() - 7]);
+    let mut settings = run.settings(&collector.url, Mode::Everything);
+    let shipped = go(&settings).unwrap();
+    assert_eq!(shipped.may_run_on.as_deref(), Some("elsewhere"));
+    let there = collector.file(&format!("{PART}/spool-000001.hodo")).unwrap().len();
+    assert_eq!(there, 64 + (whole.len() - 64) / 3 * 2, "whole frames alone");
+    {
+        let held = collector.held.lock().unwrap();
+        assert!(
+            held.beats.iter().all(|beat| beat["done"] == false && beat["processes"] == json!([]))
+        );
+    }
+    settings.others_ended = true;
+    let shipped = go(&settings).unwrap();
+    assert_eq!((shipped.may_run_on, shipped.is_live), (None, false));
+    assert_eq!(collector.held.lock().unwrap().beats.last().unwrap()["done"], true);
+    run.assert_there(&collector);
+    // Its catalog says so as well.
+    let mut catalog = file_header(7, 0).to_vec();
+    end_frame(9, &Losses::default(), &mut catalog);
+    run.write("catalog.hodo", &catalog);
+    settings.others_ended = false;
+    assert_eq!(go(&settings).unwrap().may_run_on, None);
+}
+
+#[test]
+fn a_pack_without_all_of_its_tables_is_not_said_to_be_one() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let side = "pack/side.json";
+    for (name, bytes) in [("tables/spans/p7-0a-000.parquet", "PAR1"), (side, "{}")] {
+        let path = run.folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    let table = "tables.spans/p7-0a-000.parquet".to_owned();
+    collector.held.lock().unwrap().files.insert(table.clone(), b"other".to_vec());
+    let settings = run.settings(&collector.url, Mode::Everything);
+    let error = go(&settings).unwrap_err().to_string();
+    assert!(error.contains(&table), "{error}");
+    assert_eq!(collector.file(side), None);
+    collector.held.lock().unwrap().files.remove(&table);
+    go(&settings).unwrap();
+    assert_eq!(collector.file(side).as_deref(), Some(b"{}".as_slice()));
 }
 
 #[test]

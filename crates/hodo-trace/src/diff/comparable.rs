@@ -132,7 +132,8 @@ fn in_common(side: &[&RunProfile], other: &HashSet<&[String]>) -> f64 {
     let scopes = || side.iter().flat_map(|run| &run.scopes);
     let all: f64 = scopes().map(|scope| scope.self_ns).sum();
     let common = scopes().filter(|scope| other.contains(scope.path.as_slice()));
-    let common: f64 = common.map(|scope| scope.self_ns).sum();
+    // The sum of nothing is -0, which words would show.
+    let common = common.fold(0.0, |sum, scope| sum + scope.self_ns);
     if all > 0.0 { common / all } else { 1.0 }
 }
 

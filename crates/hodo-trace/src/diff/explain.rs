@@ -15,13 +15,29 @@ pub struct Explanation {
     pub path: Vec<String>,
     /// What can be said of it.
     pub judgement: Judgement,
-    /// How much longer one of them takes: the sum of its parts, nanoseconds. Parts are of typical
-    /// instances, or, where only the longest ones changed, of the mean.
+    /// What the difference and its parts are of.
+    pub of: DifferenceOf,
+    /// How much longer one of them takes, nanoseconds.
     pub difference_ns: i64,
     /// That as a share of what it took.
     pub ratio: f64,
+    /// The sum of all parts. Where scopes inside ran at the same time, on other threads, it is
+    /// another than the difference.
+    pub parts_ns: i64,
+    /// Whether they did: own times of scopes inside then add up to more than it took.
+    pub parallel: bool,
     /// Where the difference is, in both directions: first what cannot be noise, most first.
     pub parts: Vec<Part>,
+}
+
+/// What of many instances a number is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DifferenceOf {
+    /// Of a typical one, of the middle half.
+    Typical,
+    /// Of all of them: where only the longest changed, or too few are there to tell.
+    Mean,
 }
 
 /// A scope's own part of the difference.
@@ -31,7 +47,7 @@ pub struct Part {
     pub path: Vec<String>,
     /// How much more of its own time there is in one outermost scope, nanoseconds.
     pub difference_ns: i64,
-    /// That as a share of the outermost scope's difference; none when that is nothing.
+    /// That as a share of the sum of all parts; none when that is nothing.
     pub share: Option<f64>,
     /// Of the difference, what comes from its being opened more often.
     pub by_count_ns: i64,
@@ -77,28 +93,57 @@ fn one(
     outermost: &ScopeDiff,
     scopes: &[ScopeDiff],
 ) -> Explanation {
-    let at_times = [Judgement::SlowerAtTimes, Judgement::FasterAtTimes];
-    let typical = !at_times.contains(&outermost.judgement);
-    let side = |runs| Side { runs, outermost: &outermost.path, typical };
+    let of = of(outermost);
+    let side = |runs| Side { runs, outermost: &outermost.path, of };
     let (base, head) = (side(base), side(head));
-    let inside = scopes.iter().filter(|scope| scope.path[0] == outermost.path[0]);
-    let each: Vec<(&[String], Each, Each)> = inside
+    let inside = || scopes.iter().filter(|scope| scope.path[0] == outermost.path[0]);
+    let each: Vec<(&[String], Each, Each)> = inside()
         .map(|scope| (scope.path.as_slice(), base.each(&scope.path), head.each(&scope.path)))
         .collect();
-    let was: f64 = each.iter().map(|(_, was, _)| was.own).sum();
-    let difference: f64 = each.iter().map(|(_, was, is)| is.own - was.own).sum();
+    let sum: f64 = each.iter().map(|(_, was, is)| is.own - was.own).sum();
     let mut parts: Vec<Part> =
-        each.iter().map(|(path, was, is)| part(path, was, is, difference)).collect();
-    parts.retain(|part| part.difference_ns.unsigned_abs() as f64 >= MIN_SHARE * difference.abs());
+        each.iter().map(|(path, was, is)| part(path, was, is, sum)).collect();
+    parts.retain(|part| part.difference_ns.unsigned_abs() as f64 >= MIN_SHARE * sum.abs());
     parts.retain(|part| part.difference_ns != 0);
     parts.sort_by_key(|part| std::cmp::Reverse(part.difference_ns.abs()));
+    let (difference, ratio) = difference(outermost, &base);
     Explanation {
         path: outermost.path.clone(),
         judgement: outermost.judgement,
+        of,
         difference_ns: difference.round() as i64,
-        ratio: if was > 0.0 { difference / was } else { 0.0 },
+        ratio,
+        parts_ns: sum.round() as i64,
+        parallel: [base.runs, head.runs].concat().iter().any(|run| {
+            let own = inside().filter_map(|scope| run.scope(&scope.path)).map(|s| s.self_ns).sum();
+            is_parallel(own, run.scope(&outermost.path).map_or(0.0, |scope| scope.total_ns))
+        }),
         parts,
     }
+}
+
+/// What a judgement is of: the change that was told.
+fn of(outermost: &ScopeDiff) -> DifferenceOf {
+    let at_times = [Judgement::SlowerAtTimes, Judgement::FasterAtTimes];
+    let is_typical = outermost.change.is_some() && !at_times.contains(&outermost.judgement);
+    if is_typical { DifferenceOf::Typical } else { DifferenceOf::Mean }
+}
+
+/// How much longer the scope itself takes, and that as a share: what its row says.
+fn difference(outermost: &ScopeDiff, base: &Side<'_>) -> (f64, f64) {
+    if let Some(change) = outermost.change.filter(|_| base.of == DifferenceOf::Typical) {
+        return (change.ratio * base.typical_ns(), change.ratio);
+    }
+    let was = outermost.base.map_or(0, |base| base.mean_ns) as f64;
+    let difference = outermost.difference.map_or(0, |difference| difference.mean_ns) as f64;
+    (difference, if was > 0.0 { difference / was } else { 0.0 })
+}
+
+/// Own times are rounded; by so much they may be more than the whole and are not parallel.
+const ROUNDING: f64 = 0.001;
+
+fn is_parallel(own_ns: f64, whole_ns: f64) -> bool {
+    own_ns > whole_ns * (1.0 + ROUNDING)
 }
 
 /// Says which parts cannot be noise, and puts them first.
@@ -143,8 +188,7 @@ fn part(path: &[String], was: &Each, is: &Each, whole: f64) -> Part {
 struct Side<'a> {
     runs: &'a [&'a RunProfile],
     outermost: &'a [String],
-    /// Of typical instances rather than of the mean.
-    typical: bool,
+    of: DifferenceOf,
 }
 
 /// A path's numbers in one outermost scope.
@@ -156,9 +200,11 @@ struct Each {
 
 impl Side<'_> {
     fn each(&self, path: &[String]) -> Each {
-        let own = |scope: &ScopeProfile| match self.typical {
-            true => trimmed_mean(&scope.own.ns, TRIM_INSTANCES) * scope.count as f64,
-            false => scope.self_ns,
+        let own = |scope: &ScopeProfile| match self.of {
+            DifferenceOf::Typical => {
+                trimmed_mean(&scope.own.ns, TRIM_INSTANCES) * scope.count as f64
+            }
+            DifferenceOf::Mean => scope.self_ns,
         };
         let cpu: Option<Vec<f64>> = self.runs.iter().map(|run| own_cpu(run, path)).collect();
         let mut cpu = cpu.unwrap_or_default().into_iter();
@@ -167,6 +213,15 @@ impl Side<'_> {
             count: self.middle(|run| run.scope(path).map_or(0.0, |scope| scope.count as f64)),
             own_cpu: (cpu.len() > 0).then(|| self.middle(|_| cpu.next().unwrap_or(0.0))),
         }
+    }
+
+    /// How long a typical outermost scope takes.
+    fn typical_ns(&self) -> f64 {
+        let of = |run: &&RunProfile| {
+            let series = run.scope(self.outermost).map(|scope| scope.series.ns.as_slice());
+            trimmed_mean(series.unwrap_or_default(), TRIM_INSTANCES)
+        };
+        trimmed_mean(&self.runs.iter().map(of).collect::<Vec<_>>(), TRIM_RUNS)
     }
 
     /// The middle over the runs of a number divided by that of outermost scopes.

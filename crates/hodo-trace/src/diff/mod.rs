@@ -16,7 +16,7 @@ mod student;
 
 pub use change::Change;
 pub use comparable::Obstacle;
-pub use explain::{Explanation, Part};
+pub use explain::{DifferenceOf, Explanation, Part};
 pub use gate::{Gate, Regression};
 pub use kernels::{KernelDiff, KernelNumbers};
 pub use profile::RunProfile;

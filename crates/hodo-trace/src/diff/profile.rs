@@ -9,6 +9,7 @@ use crate::{
     Account, Filter, GpuMissing, GpuState, MachineState, Node, NodeKind, Process, ProcessState,
     Run, tree,
 };
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// One run as [`crate::diff`] sees it.
@@ -58,7 +59,7 @@ impl RunProfile {
         let has_times = |node: &&(usize, &Node)| node.1.kind == NodeKind::Scope;
         let nodes: Vec<(usize, &Node)> = tree.nodes.iter().enumerate().collect();
         let scope = |&(at, node): &(usize, &Node)| {
-            let path: Vec<String> = tree.path(at as u32).into_iter().map(str::to_owned).collect();
+            let path: Vec<String> = tree.path(at as u32).into_iter().map(Cow::into_owned).collect();
             Some(ScopeProfile {
                 count: node.count - node.untimed,
                 total_ns: node.total_ns? as f64,
@@ -154,7 +155,7 @@ fn scope_series(run: &Run) -> (AllSeries, AllSeries) {
         });
     }
     let named = |instances: Vec<Instances>| {
-        let path = |node| paths.path(node as u32).into_iter().map(str::to_owned).collect();
+        let path = |node| paths.path(node as u32).into_iter().map(Cow::into_owned).collect();
         let named = |(node, of_node): (usize, Instances)| (path(node), of_node.finish());
         instances.into_iter().enumerate().skip(1).map(named).collect()
     };

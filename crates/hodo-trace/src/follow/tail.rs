@@ -1,6 +1,6 @@
 //! The files of a process, each read from where the last look ended.
 
-use crate::read::numbered;
+use crate::read::{numbered, plain};
 use hodo_format::spool::{FrameSink, Tail};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,6 +13,9 @@ const FIRST_BYTES: u64 = 512 << 10;
 const LEAST_BYTES: u64 = 256 << 10;
 /// And at most so many of one file, whatever is in them.
 const MOST_BYTES: u64 = 16 << 20;
+
+/// So many are read at once.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// What a look at files gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,23 +71,30 @@ impl Growing {
             (self.at, self.tail) = (length - most, Tail::inside());
             self.rest.clear();
         }
-        let Some(file) = self.file.as_mut().filter(|_| new > 0) else { return taken };
-        let before = self.rest.len();
-        let sought = file.seek(SeekFrom::Start(self.at));
-        let read = sought.and_then(|_| file.take(length - self.at).read_to_end(&mut self.rest));
-        taken.bytes = read.map_or(0, |_| (self.rest.len() - before) as u64);
-        self.at += taken.bytes;
         let damaged = self.tail.damaged;
-        let used = self.tail.push(&self.rest, sink);
-        self.rest.drain(..used);
+        while let Some(bytes) = self.piece(length).filter(|&bytes| bytes > 0) {
+            taken.bytes += bytes;
+            let used = self.tail.push(&self.rest, sink);
+            self.rest.drain(..used);
+        }
         taken.damaged = self.tail.damaged - damaged;
         taken
+    }
+
+    /// Reads some more of what is before `length`; how many bytes that was.
+    fn piece(&mut self, length: u64) -> Option<u64> {
+        let file = self.file.as_mut()?;
+        file.seek(SeekFrom::Start(self.at)).ok()?;
+        let piece = length.saturating_sub(self.at).min(PIECE_BYTES);
+        let bytes = file.take(piece).read_to_end(&mut self.rest).ok()? as u64;
+        self.at += bytes;
+        Some(bytes)
     }
 
     /// Its length; none while it is not there.
     fn open(&mut self) -> Option<u64> {
         if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
+            self.file = plain::open(&self.path).ok();
         }
         Some(self.file.as_ref()?.metadata().ok()?.len())
     }

@@ -1,13 +1,10 @@
 //! When the readings of a host begin and end, without reading them all.
 
-use crate::read::numbered_files;
+use crate::read::{Frame, frames, numbered_files, plain};
 use hodo_format::arena::Anchor;
 use hodo_format::machine::{FILE_PREFIX, LIVE_FILE, Readings, frame_kind};
 use hodo_format::record::Sink;
-use hodo_format::spool::{
-    self, FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameSink, frame_kind as spool_kind,
-};
-use std::fs::File;
+use hodo_format::spool::{self, FILE_HEADER_BYTES, FrameSink, frame_kind as spool_kind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -25,7 +22,7 @@ pub(crate) fn ends(folder: &Path) -> Option<(i64, i64)> {
         found.look(last);
     }
     // It holds a minute at most.
-    let rows = std::fs::read(folder.join(LIVE_FILE)).unwrap_or_default();
+    let rows = plain::bytes(&folder.join(LIVE_FILE), plain::MOST_JSON_BYTES).unwrap_or_default();
     let _ = spool::read(&rows, &mut found);
     let (first, last) = found.times?;
     let anchor = found.anchor?;
@@ -43,9 +40,9 @@ struct Ends {
 impl Ends {
     /// Looks at the first and the last blocks of a file. One that gives nothing has nothing to give.
     fn look(&mut self, path: &Path) {
-        let Ok(file) = File::open(path) else { return };
-        let frames = frames(&file);
-        let of = |kind: u8| frames.iter().filter(move |frame| frame.kind == kind);
+        let Ok(file) = plain::open(path) else { return };
+        let frames: Vec<Frame> = frames(&file).collect();
+        let of = |kind: u8| frames.iter().filter(move |frame| frame.header.kind == kind);
         let blocks: Vec<&Frame> = of(frame_kind::READINGS).collect();
         let last = blocks.len().saturating_sub(BLOCKS).max(BLOCKS.min(blocks.len()));
         let first = &blocks[..blocks.len().min(BLOCKS)];
@@ -55,34 +52,13 @@ impl Ends {
         }
         let wanted = of(spool_kind::ANCHORS).take(1).chain(first.iter().copied());
         for frame in wanted.chain(blocks[last..].iter().copied()) {
-            let mut one = vec![0; frame.bytes];
+            let mut one = vec![0; frame.bytes()];
             if file.read_exact_at(&mut one, frame.at).is_ok() {
                 bytes.extend_from_slice(&one);
             }
         }
         let _ = spool::read(&bytes, self);
     }
-}
-
-/// Where a frame is.
-struct Frame {
-    kind: u8,
-    at: u64,
-    bytes: usize,
-}
-
-/// The frames of a file, by their headers.
-fn frames(file: &File) -> Vec<Frame> {
-    let mut frames = Vec::new();
-    let mut at = FILE_HEADER_BYTES as u64;
-    let mut header = [0; FRAME_HEADER_BYTES];
-    while file.read_exact_at(&mut header, at).is_ok() {
-        let Some(header) = FrameHeader::parse(&header) else { break };
-        let bytes = FRAME_HEADER_BYTES + header.payload_bytes as usize;
-        frames.push(Frame { kind: header.kind, at, bytes });
-        at += bytes as u64;
-    }
-    frames
 }
 
 impl Sink for Ends {}

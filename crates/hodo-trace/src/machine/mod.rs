@@ -3,6 +3,7 @@
 //! Times are nanoseconds since 1970 on the axis of the scopes ([`crate::Clock::steady_ns`] of the
 //! host's first process), so that a scope's start and end can be looked up among them.
 
+mod absorb;
 mod boot;
 mod document;
 mod ends;

@@ -9,13 +9,14 @@ use crate::{Process, Run};
 impl Run {
     /// Reads the run's own machine folders, and those of sidecars where it has none.
     pub(crate) fn read_machines(&mut self) {
-        let mut folders = machine_folders(&self.folder);
-        // Those of a packed run are there already.
-        folders.retain(|folder| self.machines.iter().all(|machine| machine.folder != *folder));
-        let processes = &self.processes;
-        let own = folders.iter().map(|folder| read::read(folder, None, processes));
-        let own: Vec<Machine> = own.collect();
-        self.machines.extend(own);
+        for folder in machine_folders(&self.folder) {
+            let read = read::read(&folder, None, &self.processes);
+            // Of a packed run those are there already, but for what came after it was packed.
+            match self.machines.iter_mut().find(|machine| machine.folder == folder) {
+                Some(packed) => packed.absorb(read),
+                None => self.machines.push(read),
+            }
+        }
         self.machines.extend(linked::machines(self));
         self.machines.sort_by(|a, b| a.host().cmp(b.host()));
     }

@@ -1,12 +1,14 @@
 //! Whether two runs are the same, without holding both.
 
-use super::rows::Tables;
+use super::rows::{Rows, Tables, Whose};
 use super::side::Side;
 use super::values::{NO_TEXT, SEED, Same, Values, mix, mix_text};
 use super::{GROUP_ROWS, Table};
 use crate::Run;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Range;
 
 /// Numbers that are the same for two runs only if they hold the same.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,21 +20,34 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// That of `run`.
     pub fn of(run: &Run) -> Fingerprint {
-        let mut columns = BTreeMap::new();
+        let mut all = Fingerprint::begin(run);
         let done: Result<(), Infallible> = Tables::new(run).each(|table, whose, rows| {
-            for field in table.fields() {
-                let mut hash = SEED;
-                for first in (0..rows.len()).step_by(GROUP_ROWS) {
-                    let range = first..(first + GROUP_ROWS).min(rows.len());
-                    hash = mix_values(hash, &rows.column(field.name, range));
+            let seen = Seen::new(rows);
+            for first in (0..rows.len()).step_by(GROUP_ROWS) {
+                let range = first..(first + GROUP_ROWS).min(rows.len());
+                for field in table.fields() {
+                    seen.column(field.name, range.clone());
                 }
-                columns.insert((Table::name(table).to_owned(), whose.to_owned(), field.name), hash);
             }
+            all.add(table, whose, seen);
             Ok(())
         });
         let Ok(()) = done;
+        all
+    }
+
+    /// That of `run` but for its tables, which are added as whoever writes them asks for their rows.
+    pub fn begin(run: &Run) -> Fingerprint {
         let side = Side::of(run).json().unwrap_or_default();
-        Fingerprint { side, columns }
+        Fingerprint { side, columns: BTreeMap::new() }
+    }
+
+    /// Adds a table of which every column was asked for, from the first row to the last, in groups of
+    /// [`GROUP_ROWS`].
+    pub fn add(&mut self, table: Table, whose: Whose<'_>, seen: Seen<'_>) {
+        let key = |column| (table.name().to_owned(), whose.to_owned(), column);
+        let columns = seen.hashes.into_inner().into_iter();
+        self.columns.extend(columns.map(|(column, hash)| (key(column), hash)));
     }
 
     /// What differs first, in words; none when nothing does.
@@ -49,20 +64,40 @@ impl Fingerprint {
     }
 }
 
+/// Rows of a table that remember what was asked of them.
+pub struct Seen<'a> {
+    rows: &'a dyn Rows,
+    hashes: RefCell<BTreeMap<&'static str, u64>>,
+}
+
+impl<'a> Seen<'a> {
+    /// Around `rows`.
+    pub fn new(rows: &'a dyn Rows) -> Seen<'a> {
+        Seen { rows, hashes: RefCell::default() }
+    }
+}
+
+impl Rows for Seen<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn column(&self, name: &'static str, rows: Range<usize>) -> Values {
+        let values = self.rows.column(name, rows);
+        let mut hashes = self.hashes.borrow_mut();
+        let hash = hashes.entry(name).or_insert(SEED);
+        *hash = mix_values(*hash, &values);
+        values
+    }
+}
+
 fn mix_values(hash: u64, values: &Values) -> u64 {
-    let there = |there: &Option<Vec<bool>>, row: usize| match there {
-        Some(there) => u64::from(there[row]),
-        None => 1,
-    };
-    let pairs = |hash, row_words: &mut dyn Iterator<Item = (u64, u64)>| {
-        row_words.fold(hash, |hash, (there, word)| mix(mix(hash, there), word))
-    };
     match values {
-        Values::Whole(all, t) => {
-            pairs(hash, &mut all.iter().enumerate().map(|(row, v)| (there(t, row), *v as u64)))
+        Values::Whole(all, there) => {
+            mix_there(all.iter().fold(hash, |hash, value| mix(hash, *value as u64)), there)
         }
-        Values::Number(all, t) => {
-            pairs(hash, &mut all.iter().enumerate().map(|(row, v)| (there(t, row), v.to_bits())))
+        Values::Number(all, there) => {
+            mix_there(all.iter().fold(hash, |hash, value| mix(hash, value.to_bits())), there)
         }
         Values::Text(codes, texts) => {
             let texts: Vec<u64> = texts.iter().map(|text| mix_text(text)).collect();
@@ -81,4 +116,11 @@ fn mix_values(hash: u64, values: &Values) -> u64 {
             mix(mix(hash, word), *rows as u64)
         }
     }
+}
+
+/// Which values are missing: nothing where none is, however that is written.
+fn mix_there(hash: u64, there: &Option<Vec<bool>>) -> u64 {
+    let there = there.as_deref().unwrap_or_default();
+    let missing = there.iter().enumerate().filter(|(_, is_there)| !**is_there);
+    missing.fold(hash, |hash, (row, _)| mix(hash, row as u64))
 }

@@ -23,7 +23,7 @@ pub const HIDDEN: &str = "pack";
 /// Both of them.
 pub const FOLDERS: [&str; 2] = [TABLES, HIDDEN];
 
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, Seen};
 pub use read::{check, check_lengths};
 pub use rows::{Rows, Tables, Whose};
 pub use schema::{Coding, Field, GROUP_ROWS, Kind, SCHEMA, SCHEMA_KEY, TABLE_KEY, Table};

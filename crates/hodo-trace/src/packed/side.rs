@@ -229,6 +229,7 @@ impl SideProcess {
             open: self.open,
             lost: Some(account.lost_records() + account.unexplained),
             is_timed: clock.is_calibrated() || spans + marks == 0,
+            rank: self.info.rank,
         }
     }
 

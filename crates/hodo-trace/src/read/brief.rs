@@ -3,6 +3,7 @@
 use super::account;
 use super::collect::Collector;
 use super::files::{CATALOG, SpoolReader};
+use super::frames::memory_of;
 use super::live::ArenaRead;
 use super::process::{self, arena_path};
 use super::{Meter, json};
@@ -14,6 +15,9 @@ use std::path::Path;
 const READ_BYTES: u64 = 128 << 20;
 /// The same while it is shipped, which is looked at again and again.
 const SHIPPED_READ_BYTES: u64 = 4 << 20;
+
+/// A catalog that takes more memory than this is not read for a list.
+const CATALOG_BYTES: u64 = 512 << 20;
 
 /// A process in a few numbers; those that could not be known are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +31,15 @@ pub(crate) struct Brief {
     pub(crate) open: u64,
     pub(crate) lost: Option<u64>,
     pub(crate) is_timed: bool,
+    pub(crate) rank: Option<u32>,
 }
 
 /// Looks at the process in `folder`, which takes `bytes` on disk.
 pub(crate) fn brief(folder: &Path, bytes: u64) -> Brief {
     let info: ProcessInfo = json(&folder.join("process.json")).unwrap_or_default();
+    if memory_of(&folder.join(CATALOG)) > CATALOG_BYTES {
+        return unknown(&info);
+    }
     let mut collector = Collector::default();
     let arena = ArenaRead::new(&arena_path(folder, &info), false).and_then(Result::ok);
     SpoolReader::default().read(&folder.join(CATALOG), &mut collector);
@@ -107,6 +115,7 @@ fn of(process: &Process) -> Brief {
         open: process.open_count(),
         lost: Some(process.account.lost_records() + process.account.unexplained),
         is_timed: process.is_timed(),
+        rank: process.info.rank,
     }
 }
 
@@ -119,5 +128,6 @@ fn unknown(info: &ProcessInfo) -> Brief {
         open: 0,
         lost: None,
         is_timed: true,
+        rank: info.rank,
     }
 }

@@ -1,9 +1,8 @@
 //! The files of a process folder: which there are, and what each spool file held.
 
+use super::plain::Pieces;
 use crate::Damage;
 use hodo_format::spool::{self, DamageKind, FileSummary, FrameSink};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The catalog's file name.
@@ -51,10 +50,9 @@ fn number(path: &Path, prefix: &str) -> Option<u64> {
     name.strip_prefix(prefix)?.strip_suffix(".hodo")?.parse().ok()
 }
 
-/// Reads spool files one after another into one buffer, and keeps what was damaged.
+/// Reads spool files one after another, piece by piece, and keeps what was damaged.
 #[derive(Default)]
 pub(crate) struct SpoolReader {
-    buffer: Vec<u8>,
     /// Frame sequence numbers seen in any file.
     pub(super) sequences: super::ranges::Ranges,
     /// Frames whose header was readable and whose payload was not.
@@ -81,29 +79,29 @@ struct Torn {
 impl SpoolReader {
     /// Reads a file into `sink` and returns its length; a file that is not there holds nothing.
     pub(crate) fn read(&mut self, path: &Path, sink: &mut impl FrameSink) -> u64 {
-        self.buffer.clear();
-        let read = File::open(path).and_then(|mut f| f.read_to_end(&mut self.buffer));
-        match read {
+        self.torn = None;
+        let mut pieces = match Pieces::open(path) {
+            Ok(pieces) => pieces,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return 0,
-            Err(error) => self.damage.note(path.to_owned(), 0, format!("cannot be read: {error}")),
-            Ok(_) => {}
-        }
-        match spool::read(&self.buffer, sink) {
-            Ok(summary) => self.add(path, &summary),
             Err(error) => {
-                self.damage.bytes += self.buffer.len() as u64;
+                self.damage.note(path.to_owned(), 0, format!("cannot be read: {error}"));
+                return 0;
+            }
+        };
+        match spool::read_from(&mut pieces, sink) {
+            Ok(summary) => self.add(path, &summary, pieces.end),
+            Err(error) => {
+                self.damage.bytes += pieces.length();
                 self.damage.note(path.to_owned(), 0, error.to_string());
             }
         }
-        self.buffer.len() as u64
+        if let Some(error) = pieces.error.take() {
+            self.damage.note(path.to_owned(), pieces.end, format!("cannot be read: {error}"));
+        }
+        pieces.end
     }
 
-    /// Gives back the room of the last file, which the rows that are made of it now need more.
-    pub(super) fn free_buffer(&mut self) {
-        self.buffer = Vec::new();
-    }
-
-    fn add(&mut self, path: &Path, summary: &FileSummary) {
+    fn add(&mut self, path: &Path, summary: &FileSummary, length: u64) {
         self.process = self.process.or(summary.header.map(|header| header.process));
         for &(low, high) in &summary.sequences {
             self.sequences.add(low, high.saturating_add(1));
@@ -125,15 +123,7 @@ impl SpoolReader {
         for place in &summary.damage.places {
             self.damage.note(path.to_owned(), place.offset, why(place.kind));
         }
-        self.torn = self.torn_end(summary, before);
-    }
-
-    fn torn_end(&self, summary: &FileSummary, places: usize) -> Option<Torn> {
-        let last = summary.damage.places.last().filter(|p| p.kind == DamageKind::CutOff)?;
-        let bytes = (self.buffer.len() as u64).saturating_sub(last.offset);
-        // Only when nothing readable follows is it the end of the file that is missing.
-        let only = summary.damage.places.len() == 1 && summary.damage.bytes == bytes;
-        only.then_some(Torn { bytes, frames: summary.damage.frames, places })
+        self.torn = torn_end(summary, length, before);
     }
 
     /// Forgets the torn end of the newest file: what it would hold is still in the arena.
@@ -185,6 +175,14 @@ impl SpoolReader {
     fn missing_inside(&self) -> u64 {
         self.extents.iter().map(|&(from, to)| self.sequences.missing(from, to)).sum()
     }
+}
+
+fn torn_end(summary: &FileSummary, length: u64, places: usize) -> Option<Torn> {
+    let last = summary.damage.places.last().filter(|p| p.kind == DamageKind::CutOff)?;
+    let bytes = length.saturating_sub(last.offset);
+    // Only when nothing readable follows is it the end of the file that is missing.
+    let only = summary.damage.places.len() == 1 && summary.damage.bytes == bytes;
+    only.then_some(Torn { bytes, frames: summary.damage.frames, places })
 }
 
 fn why(kind: DamageKind) -> &'static str {

@@ -19,6 +19,7 @@
 //!
 //! A process that is dead is copied once.
 
+use super::plain;
 use super::snapshot::Snapshot;
 use crate::ProcessInfo;
 use hodo_format::arena::read::{Parts, Strings};
@@ -147,13 +148,13 @@ fn settled(earlier: &[Span], later: &[Span], until: u64) -> Vec<Span> {
 fn open(path: &Path) -> Option<Arc<File>> {
     static OWN: OnceLock<Mutex<HashMap<PathBuf, Arc<File>>>> = OnceLock::new();
     if !is_mapped_here(path) {
-        return File::open(path).ok().map(Arc::new);
+        return plain::open(path).ok().map(Arc::new);
     }
     let mut own = OWN.get_or_init(Mutex::default).lock().ok()?;
     if let Some(file) = own.get(path) {
         return Some(file.clone());
     }
-    let file = Arc::new(File::open(path).ok()?);
+    let file = Arc::new(plain::open(path).ok()?);
     own.insert(path.to_owned(), file.clone());
     Some(file)
 }

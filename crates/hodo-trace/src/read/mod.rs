@@ -4,7 +4,9 @@ mod account;
 mod brief;
 mod collect;
 mod files;
+mod frames;
 mod live;
+pub(crate) mod plain;
 mod process;
 mod ranges;
 mod snapshot;
@@ -15,6 +17,8 @@ use crate::packed::{self, Side};
 use crate::{Progress, ReadOptions, Run, RunInfo, TraceError};
 pub(crate) use brief::{Brief, brief};
 pub(crate) use files::{CATALOG, GPU, SPOOL, SpoolReader, numbered, numbered_files};
+pub use frames::memory_bytes;
+pub(crate) use frames::{Frame, frames};
 pub(crate) use live::{ArenaLook, Owner};
 pub use live::{Recorder, recorder};
 pub use process::arena_path;
@@ -102,7 +106,8 @@ pub(crate) fn is_process(folder: &Path) -> bool {
 
 /// Pieces of GPU work that a process stored, as the page of its counts says.
 pub(crate) fn gpu_work(folder: &Path) -> u64 {
-    let page = std::fs::read(folder.join(hodo_format::gpu::Live::FILE)).ok();
+    let page = folder.join(hodo_format::gpu::Live::FILE);
+    let page = plain::bytes(&page, plain::MOST_JSON_BYTES).ok();
     page.and_then(|page| hodo_format::gpu::Live::parse(&page)).map_or(0, |live| live.stored)
 }
 
@@ -124,7 +129,7 @@ pub fn process_info(folder: &Path) -> Option<crate::ProcessInfo> {
 }
 
 pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    serde_json::from_slice(&plain::bytes(path, plain::MOST_JSON_BYTES).ok()?).ok()
 }
 
 /// Tells how far reading has come.

@@ -4,7 +4,7 @@ use super::account::{self, Known};
 use super::collect::Collector;
 use super::files::{self, SpoolReader};
 use super::live::{ArenaRead, Owner};
-use super::{Meter, json, threads};
+use super::{Meter, json, plain, threads};
 use crate::ends::ERROR_KEY;
 use crate::shipped::{self, Told};
 use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
@@ -142,7 +142,7 @@ fn read_gpu(
     progress: &mut Meter<'_>,
 ) {
     let paths = files::gpu_files(folder);
-    let live = std::fs::read(folder.join(Live::FILE)).ok();
+    let live = plain::bytes(&folder.join(Live::FILE), plain::MOST_JSON_BYTES).ok();
     collector.gpu.live = live.and_then(|page| Live::parse(&page));
     let Some(first) = paths.first() else { return };
     let mut reader = SpoolReader::default();
@@ -188,8 +188,7 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let process = parts.process_id();
     let known = parts.known(state);
     let in_nanoseconds = parts.counts_nanoseconds();
-    let Parts { folder, info, mut collector, mut files, .. } = parts;
-    files.free_buffer();
+    let Parts { folder, info, mut collector, files, .. } = parts;
     collector.name_threads();
     let (account, mut threads) = account::account(&collector, &known);
     threads::forget_inherited_names(&mut threads, &info);

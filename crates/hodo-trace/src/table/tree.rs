@@ -2,7 +2,7 @@
 
 use super::{Column, Data};
 use crate::packed::{Kind, Values};
-use crate::{Durations, Filter, Node, NodeKind, Run, Tree, by_total, tree};
+use crate::{Durations, Filter, Node, NodeKind, Run, by_total, tree};
 
 /// A row a path of scopes that `filter` keeps, each parent before its children, siblings with the
 /// most time first. The columns are those of the view `tree` in SQL:
@@ -27,7 +27,7 @@ pub fn tree_columns(run: &Run, filter: &Filter) -> Vec<Column> {
     let texts = |name, texts: Values| Column::new(name, Kind::Text, texts);
     vec![
         texts("run", Values::same_text(Some(&run.info.id), rows.len())),
-        texts("path", Values::texts(rows.iter().map(|&at| Some(path(&tree, at))))),
+        texts("path", Values::texts(rows.iter().map(|&at| Some(tree.path(at).join("/"))))),
         whole("depth", |node| node.depth.into()),
         texts("name", Values::texts(nodes().map(|node| Some(&node.name)))),
         whole("count", |node| node.count),
@@ -44,16 +44,4 @@ pub fn tree_columns(run: &Run, filter: &Filter) -> Vec<Column> {
 
 fn duration(node: &Node, of: fn(&Durations) -> u64) -> Option<u64> {
     node.durations.as_ref().map(of)
-}
-
-fn path(tree: &Tree, at: u32) -> String {
-    let mut names = Vec::new();
-    let mut next = Some(at);
-    while let Some(at) = next {
-        let node = &tree.nodes[at as usize];
-        names.push(node.name.as_str());
-        next = node.parent;
-    }
-    names.reverse();
-    names.join("/")
 }

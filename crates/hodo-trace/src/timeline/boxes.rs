@@ -255,8 +255,10 @@ impl Look<'_> {
     }
 }
 
-/// The least number of ticks that takes `ns`.
+/// The least number of ticks that takes `ns`, or a hundred days: nobody looks at more in one pixel,
+/// and past that fractions are not exact.
 fn ticks_of(process: &Process, ns: u64) -> u64 {
+    let ns = ns.min(1 << 53);
     let ns_per_tick = process.clock.ns_per_tick().filter(|&slope| slope > 0.0).unwrap_or(1.0);
     let mut ticks = (ns as f64 / ns_per_tick) as u64;
     while process.clock.duration_ns(ticks) < ns {

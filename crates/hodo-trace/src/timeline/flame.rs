@@ -1,7 +1,7 @@
 //! Scopes by path, each as wide as the time in it.
 
 use super::Timeline;
-use super::sums::Sums;
+use super::sums::{ScopeSum, Sums};
 use crate::tree::paths::{NodeId, ROOT};
 use crate::tree::tags;
 use crate::{Filter, Run, Tag};
@@ -28,7 +28,11 @@ impl Timeline {
     /// The flame graph of a run or a range of it, as [`FlameBy`] says; what it does not know is none.
     pub fn flame(&self, run: &Run, filter: &Filter, range: Option<[i64; 2]>, by: FlameBy) -> Value {
         let sums = self.sums(run, filter, range);
-        let flame = Flame::new(&sums, by, tags(run, sums.paths, &sums.kept));
+        let inside = match by {
+            FlameBy::Cpu => self.cpu_inside(run, &sums, range),
+            FlameBy::Wall | FlameBy::Gpu => Vec::new(),
+        };
+        let flame = Flame::new(&sums, by, &inside, tags(run, sums.paths, &sums.kept));
         let word = match by {
             FlameBy::Wall => "wall",
             FlameBy::Cpu => "cpu",
@@ -51,18 +55,27 @@ struct Flame<'a> {
     sums: &'a Sums<'a>,
     /// By node; a node without scopes of its own has what is inside it.
     values: Vec<u64>,
+    /// By node, what is in none of its children.
+    own: Vec<u64>,
     least: u64,
     tags: BTreeMap<NodeId, Tag>,
 }
 
 impl<'a> Flame<'a> {
-    fn new(sums: &'a Sums<'a>, by: FlameBy, tags: BTreeMap<NodeId, Tag>) -> Flame<'a> {
-        let own = |sum: &super::sums::ScopeSum| match by {
-            FlameBy::Wall => sum.total_ns,
-            FlameBy::Cpu => sum.cpu_ns,
-            FlameBy::Gpu => sum.gpu_ns.unwrap_or(0),
+    /// `cpu_inside` is of [`Timeline::cpu_inside`], where CPU time is asked for.
+    fn new(
+        sums: &'a Sums<'a>,
+        by: FlameBy,
+        cpu_inside: &[u64],
+        tags: BTreeMap<NodeId, Tag>,
+    ) -> Flame<'a> {
+        let both = |(node, sum): (usize, &ScopeSum)| match by {
+            FlameBy::Wall => (sum.total_ns, sum.self_ns),
+            FlameBy::Cpu => (sum.cpu_ns, sum.cpu_ns.saturating_sub(cpu_inside[node])),
+            FlameBy::Gpu => (sum.gpu_ns.unwrap_or(0), sum.gpu_self_ns),
         };
-        let mut values: Vec<u64> = sums.scopes.iter().map(own).collect();
+        let (mut values, own): (Vec<u64>, Vec<u64>) =
+            sums.scopes.iter().enumerate().map(both).unzip();
         let mut inside = vec![0_u64; values.len()];
         // A child is made after its parent, so going backwards meets every child first.
         for node in (1..values.len()).rev() {
@@ -73,7 +86,7 @@ impl<'a> Flame<'a> {
         }
         values[ROOT as usize] = inside[ROOT as usize];
         let least = values[ROOT as usize] / LEAST_PART;
-        Flame { sums, values, least, tags }
+        Flame { sums, values, own, least, tags }
     }
 
     /// What is inside a node, the widest first, and what is left out there.
@@ -94,14 +107,23 @@ impl<'a> Flame<'a> {
     fn node(&self, node: NodeId, depth: usize) -> Value {
         let (children, rest) = self.children(node, depth + 1);
         let value = self.values[node as usize];
-        let inside = &self.sums.paths.nodes[node as usize].children;
-        let inside: u64 = inside.iter().map(|&(_, child)| self.values[child as usize]).sum();
         json!({
             "name": self.sums.paths.name(node), "tag": self.tags.get(&node), "value_ns": value,
-            // Children on other threads may take longer than what they are in.
-            "self_ns": value.saturating_sub(inside),
+            "self_ns": self.own[node as usize], "parallel_ns": self.parallel_ns(node),
             "count": self.sums.scopes[node as usize].count,
             "children": children, "rest": rest,
         })
+    }
+
+    /// By how much its own time and that of its children are more than it took: they ran at the same
+    /// time, on other threads or streams, and do not fit into its width.
+    fn parallel_ns(&self, node: NodeId) -> u64 {
+        let inside = &self.sums.paths.nodes[node as usize].children;
+        let children: u64 = inside.iter().map(|&(_, child)| self.values[child as usize]).sum();
+        let over = (children + self.own[node as usize]).saturating_sub(self.values[node as usize]);
+        // Every scope's time is rounded by itself.
+        let all = inside.iter().map(|&(_, child)| child).chain([node]);
+        let rounded: u64 = all.map(|node| self.sums.scopes[node as usize].count).sum();
+        if over > rounded { over } else { 0 }
     }
 }

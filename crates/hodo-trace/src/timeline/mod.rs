@@ -11,6 +11,7 @@ mod histogram;
 mod ids;
 mod kept;
 mod lanes;
+mod mark_steps;
 mod points;
 mod pyramid;
 mod range;

@@ -1,6 +1,7 @@
 //! Series over time: marks and readings of the machine, with no more points than can be drawn.
 
 use super::Timeline;
+use super::mark_steps::steps;
 use crate::links::Links;
 use crate::select::{Selection, select};
 use crate::{Filter, Machine, MachineSeries, MarkRow, OVERHEAD_MARK, Process, Run};
@@ -13,6 +14,7 @@ pub enum MarkAxis {
     /// Time from the start of the run.
     Time,
     /// The index of the scope it was made in, or of one around that; else how many came before it.
+    /// An inner loop that begins anew, batches of the next epoch, goes on counting where the last ended.
     Step,
 }
 
@@ -97,14 +99,12 @@ impl Timeline {
             all.extend(wanted.map(|mark| (self.moment_ns(process, mark.at), process, mark)));
         }
         all.sort_by_key(|mark| mark.0);
-        let points = all.iter().enumerate().map(|(place, &(at_ns, process, mark))| {
-            let x = match axis {
-                MarkAxis::Time => at_ns as f64,
-                MarkAxis::Step => step(process, mark).map_or(place as f64, |step| step as f64),
-            };
-            (x, mark.value.as_f64().filter(|value| value.is_finite()))
-        });
-        let mut points: Vec<(f64, Option<f64>)> = points.collect();
+        let x: Vec<f64> = match axis {
+            MarkAxis::Time => all.iter().map(|mark| mark.0 as f64).collect(),
+            MarkAxis::Step => steps(&all),
+        };
+        let values = all.iter().map(|mark| mark.2.value.as_f64().filter(|value| value.is_finite()));
+        let mut points: Vec<(f64, Option<f64>)> = x.into_iter().zip(values).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         Some(points)
     }
@@ -144,17 +144,6 @@ fn all_marks(run: &Run) -> impl Iterator<Item = (&Process, &MarkRow)> {
     let timed = run.processes.iter().filter(|process| process.is_timed());
     let all = timed.flat_map(|process| process.marks.iter().map(move |mark| (process, mark)));
     all.filter(|(process, mark)| process.names.get(mark.name) != Some(OVERHEAD_MARK))
-}
-
-fn step(process: &Process, mark: &MarkRow) -> Option<i64> {
-    let mut next = process.spans.row_of(mark.span);
-    while let Some(row) = next {
-        if let Some(index) = process.spans.index(row) {
-            return Some(index);
-        }
-        next = process.spans.parent_row(row);
-    }
-    None
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Timeline {
             "scopes": rows.collect::<Vec<_>>(), "scopes_count": scopes.len(),
             "kernels": work.iter().take(MOST_ROWS).map(kernel).collect::<Vec<_>>(),
             "kernels_count": work.len(),
-            "gpu_busy_ns": sums.gpu_busy_ns, "gpu_why": sums.gpu_why,
+            "gpu_busy_ns": sums.gpu_busy_ns, "gpu_devices": sums.gpu_devices, "gpu_why": sums.gpu_why,
             "marks": self.marks_in(run, &sums.kept, range),
         })
     }

@@ -4,6 +4,7 @@ use super::Timeline;
 use crate::links::Links;
 use crate::select::select;
 use crate::tree::paths::{NodeId, ROOT};
+use crate::tree::statistics_of;
 use crate::{Filter, Row, Run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -40,28 +41,78 @@ impl Timeline {
     /// outermost; of several that are not inside each other the one with the most time. None where
     /// no scope has an index.
     pub fn steps(&self, run: &Run, filter: &Filter) -> Option<Value> {
+        let (node, steps) = self.main_steps(run, filter)?;
+        let per_point = steps.len().div_ceil(MOST_POINTS).max(1);
+        let slowest = |group: &[Step]| (0..group.len()).max_by_key(|&at| group[at].ns);
+        let places = steps.chunks(per_point).enumerate();
+        let places = places.filter_map(|(at, group)| Some(at * per_point + slowest(group)?));
+        let shown: Vec<&Step> = places.map(|at| &steps[at]).collect();
+        Some(self.told(run, node, &steps, per_point, &shown))
+    }
+
+    /// The first step with this index, or with the next larger one that there is; told as
+    /// [`Timeline::steps`] tells all, in lists of one or, where there is none, of nothing.
+    pub fn step_with_index(&self, run: &Run, filter: &Filter, index: i64) -> Option<Value> {
+        self.one_step(run, filter, |steps| {
+            let from = steps.iter().filter(|step| step.index >= Some(index));
+            from.min_by_key(|step| step.index)
+        })
+    }
+
+    /// The first step that begins after a moment, in the same form.
+    pub fn step_after(&self, run: &Run, filter: &Filter, ns: i64) -> Option<Value> {
+        self.one_step(run, filter, |steps| steps.iter().find(|step| step.start_ns > ns))
+    }
+
+    /// The last step that begins before a moment, in the same form.
+    pub fn step_before(&self, run: &Run, filter: &Filter, ns: i64) -> Option<Value> {
+        self.one_step(run, filter, |steps| steps.iter().rfind(|step| step.start_ns < ns))
+    }
+
+    fn one_step(
+        &self,
+        run: &Run,
+        filter: &Filter,
+        choose: impl FnOnce(&[Step]) -> Option<&Step>,
+    ) -> Option<Value> {
+        let (node, steps) = self.main_steps(run, filter)?;
+        let shown: Vec<&Step> = choose(&steps).into_iter().collect();
+        Some(self.told(run, node, &steps, 1, &shown))
+    }
+
+    /// The main loop and its steps that a filter keeps, in order of their start.
+    fn main_steps(&self, run: &Run, filter: &Filter) -> Option<(NodeId, Vec<Step>)> {
         let node = self.main_loop(run)?;
         let kept = select(run, &Links::new(&run.processes), filter);
         let mut steps = self.steps_of(run, node);
         steps.retain(|step| kept[step.process].keeps(step.row));
         steps.sort_by_key(|step| step.start_ns);
-        let count = steps.len();
-        let per_point = count.div_ceil(MOST_POINTS).max(1);
-        let slowest = |group: &[Step]| (0..group.len()).max_by_key(|&at| group[at].ns);
-        let places = steps.chunks(per_point).enumerate();
-        let places = places.filter_map(|(at, group)| Some(at * per_point + slowest(group)?));
-        let shown: Vec<&Step> = places.map(|at| &steps[at]).collect();
+        Some((node, steps))
+    }
+
+    /// Some of the steps in columns, and the number and statistics of all.
+    fn told(
+        &self,
+        run: &Run,
+        node: NodeId,
+        steps: &[Step],
+        per_point: usize,
+        shown: &[&Step],
+    ) -> Value {
+        let mut all_ns: Vec<u64> = steps.iter().map(|step| step.ns).collect();
+        let largest_index = steps.iter().filter_map(|step| step.index).max();
         let column =
             |of: &dyn Fn(&Step) -> Value| shown.iter().map(|step| of(step)).collect::<Vec<_>>();
-        Some(json!({
-            "path": self.paths(run).path(node), "count": count, "per_point": per_point,
+        json!({
+            "path": self.paths(run).path(node), "count": steps.len(), "per_point": per_point,
+            "largest_index": largest_index, "durations": statistics_of(&mut all_ns),
             "step_ns": column(&|step| json!(step.ns)),
             "start_ns": column(&|step| json!(step.start_ns)),
             "index": column(&|step| json!(step.index)),
             "rank": column(&|step| json!(run.processes[step.process].info.rank)),
             "id": column(&|step| json!(self.step_id(run, step))),
-            "parts": self.parts(run, &shown),
-        }))
+            "parts": self.parts(run, shown),
+        })
     }
 
     fn step_id(&self, run: &Run, step: &Step) -> Option<String> {

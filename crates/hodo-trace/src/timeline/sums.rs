@@ -19,6 +19,8 @@ pub(super) struct Sums<'a> {
     pub(super) work: BTreeMap<String, WorkSum>,
     /// Time in which a device was busy, over devices and processes.
     pub(super) gpu_busy_ns: Option<u64>,
+    /// Those devices that did any work, counted by process.
+    pub(super) gpu_devices: usize,
     /// Why nothing is known of the GPU.
     pub(super) gpu_why: Option<&'static str>,
     pub(super) kept: Vec<Selection>,
@@ -36,6 +38,8 @@ pub(super) struct ScopeSum {
     pub(super) cpu_why: Option<&'static str>,
     /// None where it was not captured.
     pub(super) gpu_ns: Option<u64>,
+    /// The same of work that scopes of this path launched themselves.
+    pub(super) gpu_self_ns: u64,
 }
 
 /// GPU work of one name in the stretch.
@@ -60,6 +64,7 @@ impl Timeline {
             scopes: vec![ScopeSum::default(); paths.nodes.len()],
             work: BTreeMap::new(),
             gpu_busy_ns: None,
+            gpu_devices: 0,
             gpu_why: None,
             kept: select(run, &links, filter),
         };
@@ -72,6 +77,34 @@ impl Timeline {
             }
         }
         sums
+    }
+
+    /// By node, the CPU time of its scopes that was in scopes inside them, of what `sums` counts.
+    /// What ran on another thread is no part of the CPU time of the scope around it.
+    pub(super) fn cpu_inside(&self, run: &Run, sums: &Sums, range: Option<[i64; 2]>) -> Vec<u64> {
+        let mut inside = vec![0; sums.scopes.len()];
+        for (at, process) in run.processes.iter().enumerate().filter(|(_, p)| p.is_timed()) {
+            let (spans, window) = (&process.spans, self.window(process, range));
+            let mut scan = spans.scan();
+            let cpu = |row| match spans.cpu(row) {
+                Cpu::Captured(ticks)
+                    if spans.start(row) >= window.0 && spans.end(row) <= window.1 =>
+                {
+                    Some(ticks)
+                }
+                _ => None,
+            };
+            for row in spans.rows().filter(|&row| sums.kept[at].keeps(row)) {
+                let thread = scan.thread(row);
+                let around = scan.parent_row(row).filter(|&up| spans.thread(up) == thread);
+                let around = around.filter(|&up| sums.kept[at].keeps(up) && cpu(up).is_some());
+                let node = around.and_then(|up| sums.paths.node(at, up));
+                if let Some((node, ticks)) = node.zip(cpu(row)) {
+                    inside[node as usize] += process.clock.duration_ns(ticks);
+                }
+            }
+        }
+        inside
     }
 
     /// A range in a process's ticks.
@@ -113,7 +146,9 @@ impl Sums<'_> {
     fn add_work(&mut self, process: &Process, at: usize, window: (u64, u64)) {
         let (rows, clock, spans) = (&process.gpu.work, &process.clock, &process.spans);
         let devices = Devices::of(rows);
+        self.gpu_devices += devices.len();
         let mut busy = Unions::new(self.scopes.len(), devices.len());
+        let mut own = Unions::new(self.scopes.len(), devices.len());
         let is_all = matches!(self.kept[at], Selection::All);
         for row in rows.rows() {
             let Some((start, end)) = rows.interval(row) else { continue };
@@ -129,6 +164,7 @@ impl Sums<'_> {
             }
             let device = devices.place(rows.device(row));
             let mut next = scope.and_then(|scope| self.paths.node(at, scope)).unwrap_or(ROOT);
+            own.add(next as usize, device, (start, end));
             loop {
                 busy.add(next as usize, device, (start, end));
                 if next == ROOT {
@@ -140,6 +176,7 @@ impl Sums<'_> {
         for (node, sum) in self.scopes.iter_mut().enumerate() {
             let ns = clock.duration_ns(busy.ticks(node));
             sum.gpu_ns = Some(sum.gpu_ns.unwrap_or(0) + ns);
+            sum.gpu_self_ns += clock.duration_ns(own.ticks(node));
         }
         let all = clock.duration_ns(busy.ticks(ROOT as usize));
         self.gpu_busy_ns = Some(self.gpu_busy_ns.unwrap_or(0) + all);

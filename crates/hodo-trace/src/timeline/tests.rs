@@ -309,3 +309,57 @@ fn a_short_loop_further_out_is_not_the_main_one() {
     let steps = run.timeline(&mut Stable::default()).steps(&run, &Filter::default());
     assert_eq!(steps.expect("a loop")["path"], serde_json::json!(["epoch", "epoch", "step"]));
 }
+
+#[test]
+fn one_step_of_more_than_are_shown_is_found_by_its_index_and_by_time() {
+    let mut drawn: Vec<Drawn> = vec![(0, 100_000, None, 0)];
+    drawn.extend((0..9_000).map(|step| (step * 10, 8, Some(0), 1)));
+    let run = indexed(&drawn);
+    let timeline = run.timeline(&mut Stable::default());
+    let all = Filter::default();
+    let index = |found: Option<serde_json::Value>| found.expect("a loop")["index"].clone();
+    let one = |index: i64| serde_json::json!([index]);
+    let found = timeline.step_with_index(&run, &all, 5_000).expect("a loop");
+    assert_eq!(found["index"], one(5_000));
+    assert_eq!(found["count"], 9_000);
+    assert_eq!(found["largest_index"], 9_000);
+    let start_ns = found["start_ns"][0].as_i64().expect("a moment");
+    assert_eq!(index(timeline.step_after(&run, &all, start_ns)), one(5_001));
+    assert_eq!(index(timeline.step_before(&run, &all, start_ns)), one(4_999));
+    assert_eq!(index(timeline.step_with_index(&run, &all, 9_001)), serde_json::json!([]));
+    let late = "index>100".parse::<Filter>().expect("a filter");
+    assert_eq!(index(timeline.step_with_index(&run, &late, 5)), one(101), "the next larger one");
+}
+
+#[test]
+fn statistics_of_steps_are_the_reports_however_few_are_shown() {
+    let mut drawn: Vec<Drawn> = vec![(0, 200_000, None, 0)];
+    drawn.extend((0..9_000).map(|step| (step * 20, 1 + step % 19, Some(0), 1)));
+    let run = indexed(&drawn);
+    let all = Filter::default();
+    let steps = run.timeline(&mut Stable::default()).steps(&run, &all).expect("a loop");
+    assert!(steps["step_ns"].as_array().expect("a list").len() < 9_000);
+    let tree = crate::tree(&run, &all);
+    assert_eq!(steps["durations"], serde_json::json!(tree.nodes[1].durations));
+}
+
+#[test]
+fn the_flames_self_time_is_the_reports_where_scopes_ran_at_the_same_time() {
+    // The second and third overlap, as on two threads; the fourth outlives what it is in.
+    let run = run(&[
+        (0, 100, None, 0),
+        (10, 40, Some(0), 1),
+        (20, 60, Some(0), 2),
+        (90, 500, Some(0), 3),
+    ]);
+    let timeline = run.timeline(&mut Stable::default());
+    let flame = timeline.flame(&run, &Filter::default(), None, FlameBy::Wall);
+    let tree = crate::tree(&run, &Filter::default());
+    let root = &flame["roots"][0];
+    assert_eq!(tree.nodes[0].self_ns, Some(20));
+    assert_eq!(root["self_ns"], 20);
+    assert_eq!(root["parallel_ns"], 40 + 60 + 500 + 20 - 100);
+    assert_eq!(root["children"][0]["parallel_ns"], 0);
+    let narrow = timeline.flame(&run, &Filter::default(), Some([0, 50]), FlameBy::Wall);
+    assert_eq!(narrow["roots"][0]["self_ns"], 10);
+}

@@ -106,6 +106,11 @@ fn statistics<T: Duration>(values: &mut [T]) -> Option<Durations> {
     })
 }
 
+/// Statistics of any durations, as a node's are made.
+pub(crate) fn statistics_of(values: &mut [u64]) -> Option<Durations> {
+    statistics(values)
+}
+
 /// A duration in one width or the other.
 trait Duration: Copy + Ord + Into<u64> {}
 impl Duration for u32 {}

@@ -80,12 +80,13 @@ fn first_openings(paths: &Paths, sums: &[Sum]) -> Vec<i64> {
 
 impl Finish {
     fn nodes(&mut self) -> Vec<Node> {
-        let mut nodes = Vec::with_capacity(self.sums.len() - 1);
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.sums.len() - 1);
         let mut left: Vec<(NodeId, Option<u32>, u32)> = Vec::new();
         self.push_children(&mut left, ROOT, None, 0);
         while let Some((id, parent, depth)) = left.pop() {
             let at = nodes.len() as u32;
-            nodes.push(self.node(id, parent, depth));
+            let outermost = parent.map_or(at, |parent: u32| nodes[parent as usize].outermost);
+            nodes.push(Node { outermost, ..self.node(id, parent, depth) });
             self.push_children(&mut left, id, Some(at), depth + 1);
         }
         nodes
@@ -115,6 +116,7 @@ impl Finish {
             name: self.paths.name(id).to_owned(),
             parent,
             depth,
+            outermost: 0,
             kind: self.kind(id),
             tag: self.tags.remove(&id),
             count: sum.count,

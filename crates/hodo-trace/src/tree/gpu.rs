@@ -37,6 +37,9 @@ pub struct NodeGpu {
 pub struct GpuSummary {
     /// Processes that captured the GPU.
     pub captured: u32,
+    /// Devices that did any work of theirs, counted by process: busy time is a share of the run's
+    /// where it is one.
+    pub devices: u32,
     /// Why others did not.
     pub missing: Vec<GpuAbsence>,
     /// All work of the scopes shown and, where nothing is filtered, of no scope.
@@ -120,7 +123,10 @@ pub(super) fn described(run: &Run, kept: &[Selection]) -> GpuSummary {
     for (process, _) in shown {
         let state = process.gpu.state.as_ref();
         match process.gpu.missing_times(&process.clock) {
-            None => summary.captured += 1,
+            None => {
+                summary.captured += 1;
+                summary.devices += process.gpu.work.devices().len() as u32;
+            }
             Some(reason) => {
                 let why = state.and_then(|s| s.why()).unwrap_or(reason.text()).to_owned();
                 *missing.entry((reason, why)).or_default() += 1;

@@ -24,8 +24,9 @@ use gpu::Attribution;
 use paths::Paths;
 use serde::Serialize;
 use shares::Dropped;
+use std::borrow::Cow;
 
-pub(crate) use durations::quantiles;
+pub(crate) use durations::{quantiles, statistics_of};
 pub use flat::{FlatRow, FlatSort, flat};
 pub use gpu::{GpuAbsence, GpuSummary, NodeGpu};
 pub use kernels::{
@@ -73,6 +74,9 @@ pub struct Node {
     pub parent: Option<u32>,
     /// Parents above it.
     pub depth: u32,
+    /// Place of the outermost of them, or its own where it has none.
+    #[serde(skip)]
+    pub outermost: u32,
     /// What sort of node it is.
     pub kind: NodeKind,
     /// The tag of its scopes.
@@ -224,16 +228,14 @@ pub struct MarkSeries {
 }
 
 impl Tree {
-    /// Names from the outermost scope to node `at`.
-    pub fn path(&self, at: u32) -> Vec<&str> {
-        let mut names = Vec::new();
-        let mut next = Some(at);
-        while let Some(node) = next.and_then(|at| self.nodes.get(at as usize)) {
-            names.push(node.name.as_str());
-            next = node.parent;
-        }
-        names.reverse();
-        names
+    /// Names from the outermost scope to node `at`. Of more than 64 the first and the last 62 are
+    /// told, and how many are left out between them; [`Node::parent`] leads through them all.
+    pub fn path(&self, at: u32) -> Vec<Cow<'_, str>> {
+        let node = |at: u32| &self.nodes[at as usize];
+        let Some(last) = self.nodes.get(at as usize) else { return Vec::new() };
+        let names = last.depth as usize + 1;
+        let parent = |at| node(at).parent.unwrap_or(at);
+        paths::path_of(at, names, last.outermost, |at| node(at).name.as_str(), parent)
     }
 
     /// Time in the outermost scopes that have numbers.

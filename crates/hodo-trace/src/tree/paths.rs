@@ -4,6 +4,7 @@ use super::nodes::NodeColumn;
 use crate::links::Links;
 use crate::select::Selection;
 use crate::{Names, Process, Row, Run};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A node's number while the tree is built.
@@ -23,6 +24,10 @@ pub(crate) struct Draft {
     pub(crate) name: u32,
     pub(crate) parent: NodeId,
     pub(crate) children: Vec<(u32, NodeId)>,
+    /// Names in its path.
+    depth: u32,
+    /// The first of its path.
+    outermost: NodeId,
     /// Set up when the children are too many to search one after another.
     by_name: HashMap<u32, NodeId>,
 }
@@ -32,6 +37,44 @@ pub(crate) const ROOT: NodeId = 0;
 pub(crate) const LOST: u32 = 0;
 const LOST_TEXT: &str = "(lost scope)";
 const FEW: usize = 12;
+/// A longer path is told by its first name and its last ones: all names of all paths would be as many
+/// as the square of how deep scopes are nested.
+const MOST_NAMES: usize = 64;
+
+/// The names of a path, given its last node, how many there are and the first node; of one that is too
+/// long, those in between are counted instead: `(19937 left out)`.
+pub(super) fn path_of<'a>(
+    last: NodeId,
+    names: usize,
+    first: NodeId,
+    name: impl Fn(NodeId) -> &'a str,
+    parent: impl Fn(NodeId) -> NodeId,
+) -> Vec<Cow<'a, str>> {
+    let is_long = names > MOST_NAMES;
+    let told = if is_long { MOST_NAMES - 2 } else { names };
+    let inner = std::iter::successors(Some(last), |&node| Some(parent(node))).take(told);
+    let mut path: Vec<Cow<'a, str>> = inner.map(|node| Cow::Borrowed(name(node))).collect();
+    if is_long {
+        path.push(Cow::Owned(format!("({} left out)", names - 1 - told)));
+        path.push(Cow::Borrowed(name(first)));
+    }
+    path.reverse();
+    path
+}
+
+/// The same of a path whose scopes are at hand, the outermost first.
+pub(crate) fn shortened<T>(
+    scopes: impl ExactSizeIterator<Item = T>,
+    name: impl Fn(T) -> String,
+) -> Vec<String> {
+    let left_out = if scopes.len() > MOST_NAMES { scopes.len() + 1 - MOST_NAMES } else { 0 };
+    let told = scopes.enumerate().filter_map(|(at, scope)| match at {
+        1 if left_out > 0 => Some(format!("({left_out} left out)")),
+        at if at > 0 && at <= left_out => None,
+        _ => Some(name(scope)),
+    });
+    told.collect()
+}
 
 impl Paths {
     pub(crate) fn new(run: &Run, links: &Links, kept: &[Selection]) -> Paths {
@@ -63,15 +106,16 @@ impl Paths {
         &self.names[self.nodes[node as usize].name as usize]
     }
 
-    /// Names from the outermost scope to a node.
-    pub(crate) fn path(&self, mut node: NodeId) -> Vec<&str> {
-        let mut names = Vec::new();
-        while node != ROOT {
-            names.push(self.name(node));
-            node = self.nodes[node as usize].parent;
-        }
-        names.reverse();
-        names
+    /// Names from the outermost scope to a node; see [`path_of`].
+    pub(crate) fn path(&self, node: NodeId) -> Vec<Cow<'_, str>> {
+        let draft = |node: NodeId| &self.nodes[node as usize];
+        let (names, first) = (draft(node).depth as usize, draft(node).outermost);
+        path_of(node, names, first, |node| self.name(node), |node| draft(node).parent)
+    }
+
+    /// Scopes above a node.
+    pub(crate) fn depth(&self, node: NodeId) -> u32 {
+        self.nodes[node as usize].depth.saturating_sub(1)
     }
 
     pub(crate) fn is_lost(&self, node: NodeId) -> bool {
@@ -165,7 +209,10 @@ impl Paths {
     #[cold]
     fn add_child(&mut self, parent: NodeId, name: u32) -> NodeId {
         let node = self.nodes.len() as NodeId;
-        self.nodes.push(Draft { name, parent, ..Draft::default() });
+        let above = &self.nodes[parent as usize];
+        let depth = above.depth.saturating_add(1);
+        let outermost = if parent == ROOT { node } else { above.outermost };
+        self.nodes.push(Draft { name, parent, depth, outermost, ..Draft::default() });
         let draft = &mut self.nodes[parent as usize];
         draft.children.push((name, node));
         if draft.children.len() > FEW {
@@ -204,5 +251,27 @@ impl<'a> LocalNames<'a> {
             *known = id;
         }
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_depth_has_few_names() {
+        let names: Vec<String> = (0..1000).map(|at| format!("scope {at}")).collect();
+        for depth in [1, 2, 63, 64, 65, 66, 1000] {
+            let (last, name) = (depth as NodeId - 1, |at: NodeId| names[at as usize].as_str());
+            let path = path_of(last, depth, 0, name, |at| at.saturating_sub(1));
+            assert_eq!(path.len(), depth.min(MOST_NAMES));
+            assert_eq!((&*path[0], &*path[path.len() - 1]), (name(0), name(last)));
+            assert_eq!(
+                shortened((0..=last).collect::<Vec<_>>().into_iter(), |at| name(at).to_owned()),
+                path
+            );
+        }
+        let path = path_of(999, 1000, 0, |at| names[at as usize].as_str(), |at| at - 1);
+        assert_eq!((&*path[1], &*path[2]), ("(937 left out)", "scope 938"));
     }
 }

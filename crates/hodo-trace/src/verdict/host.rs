@@ -6,6 +6,7 @@ use crate::links::Links;
 use crate::select::Selection;
 use crate::tree::paths::Paths;
 use crate::{NodeKind, Run, Tree};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 const CAUSES: [Cause; 4] = [Cause::Input, Cause::Cpu, Cause::Waiting, Cause::Unknown];
@@ -86,7 +87,7 @@ impl<'a> Nodes<'a> {
 }
 
 fn owned(tree: &Tree, at: usize) -> Vec<String> {
-    tree.path(at as u32).into_iter().map(str::to_owned).collect()
+    tree.path(at as u32).into_iter().map(Cow::into_owned).collect()
 }
 
 /// Paths of scopes that have the attribute.
@@ -111,5 +112,5 @@ fn paths_beside(run: &Run) -> HashSet<Vec<String>> {
         }
     }
     let nodes = (0..).zip(is_beside).filter(|(_, is_beside)| *is_beside);
-    nodes.map(|(node, _)| paths.path(node).into_iter().map(str::to_owned).collect()).collect()
+    nodes.map(|(node, _)| paths.path(node).into_iter().map(Cow::into_owned).collect()).collect()
 }

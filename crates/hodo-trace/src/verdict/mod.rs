@@ -11,6 +11,7 @@ mod ledger;
 mod timeline;
 mod waits;
 
+use crate::tree::paths::shortened;
 use crate::{GpuMissing, Process, Row, Run, Tree};
 use serde::Serialize;
 
@@ -283,12 +284,8 @@ fn summed(rows: Vec<CauseScope>, all: &[Cause]) -> (u64, Vec<CauseSum>, Vec<Caus
 
 /// Names from the outermost scope of its process to a scope.
 fn path(process: &Process, scope: Row) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut next = Some(scope);
-    while let Some(row) = next {
-        names.push(process.span(row).name().into_owned());
-        next = process.spans.parent_row(row);
-    }
-    names.reverse();
-    names
+    let up = |&row: &Row| process.spans.parent_row(row);
+    let rows: Vec<Row> = std::iter::successors(Some(scope), up).collect();
+    let name = |row: Row| process.span(row).name().into_owned();
+    shortened(rows.into_iter().rev(), name)
 }

@@ -4,7 +4,7 @@ use crate::support::arena::ArenaFile;
 use crate::support::{Records, TestRun};
 use hodo_format::record::{SpanId, Value};
 use hodo_trace::{Filter, Run, flat};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn records() -> Records {
     let mut r = Records::new(1);
@@ -147,4 +147,81 @@ fn the_torn_end_of_a_killed_process_is_not_damage() {
         assert!(process.account.is_complete(), "cut {cut}: {:?}", process.account);
         assert_eq!(process.account.produced, r.counts());
     }
+}
+
+/// Zeros that take no room on the disk: a few bytes that were sent may be gigabytes of them.
+fn append_hole(file: &Path, bytes: u64) {
+    let file = std::fs::OpenOptions::new().write(true).open(file).expect("a file");
+    let len = file.metadata().expect("its length").len();
+    file.set_len(len + bytes).expect("a longer file");
+}
+
+/// The most memory this process had, bytes.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("status");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a high-water mark");
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number") << 10
+}
+
+#[test]
+fn a_hole_of_gigabytes_in_a_spool_is_damage_and_takes_no_memory() {
+    const HOLE: u64 = 6 << 30;
+    for name in ["spool-000001.hodo", "catalog.hodo"] {
+        let run = TestRun::new();
+        let folder = run.finished(&records());
+        let (whole, before) = (run.read(), most_memory());
+        append_hole(&folder.join(name), HOLE);
+        let read = run.read();
+        assert_eq!(read.span_count(), whole.span_count(), "{name}");
+        let damage = &read.processes[0].damage;
+        assert_eq!(damage.bytes, HOLE, "{name}");
+        assert_eq!(damage.places.len(), 1, "{name}");
+        // Other tests run in this process, none with so much.
+        assert!(most_memory() - before < 2 << 30, "{name}");
+    }
+}
+
+#[test]
+fn what_is_behind_a_hole_is_read() {
+    let run = TestRun::new();
+    let folder = run.finished(&records());
+    let spool = folder.join("spool-000001.hodo");
+    let frames = std::fs::read(&spool).expect("a spool").split_off(64);
+    let spans = run.read().span_count();
+    append_hole(&spool, 3 << 30);
+    let mut file = std::fs::OpenOptions::new().append(true).open(&spool).expect("a file");
+    std::io::Write::write_all(&mut file, &frames).expect("the same again");
+    let read = run.read();
+    assert_eq!((read.span_count(), read.processes[0].damage.bytes), (spans, 3 << 30));
+    std::fs::write(&spool, &frames).expect("frames without their header");
+    assert_eq!(run.read().span_count(), spans);
+}
+
+#[test]
+fn pipes_in_place_of_files_keep_nobody_waiting() {
+    let (run, arena) = (TestRun::new(), "arena");
+    let folder = run.finished(&records());
+    let names = ["process.json", "catalog.hodo", "spool-000001.hodo", "gpu-000001.hodo", arena];
+    let files = names.iter().map(|name| folder.join(name)).chain([run.path().join("run.json")]);
+    for file in files {
+        let _ = std::fs::remove_file(&file);
+        let path = std::ffi::CString::new(file.to_str().expect("a path")).expect("a path");
+        // SAFETY: the path ends with a zero byte and lives through the call.
+        assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        use_all_of(&run.read());
+        Run::list(run.path().parent().expect("a folder"));
+    }
+    assert_eq!(run.read().info.id, run.path().file_name().expect("a name").to_string_lossy());
+}
+
+#[test]
+fn a_run_file_of_gigabytes_is_not_read() {
+    let run = TestRun::new();
+    run.finished(&records());
+    let (info, before) = (run.path().join("run.json"), most_memory());
+    append_hole(&info, 6 << 30);
+    let all = Run::list(run.path().parent().expect("a folder"));
+    assert!(all.iter().any(|listed| listed.folder == run.path()));
+    assert!(run.read().info.app.is_empty(), "what is that long is no description of a run");
+    assert!(most_memory() - before < 2 << 30);
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{Records, TestRun};
 use hodo_format::record::{SpanId, flag};
-use hodo_trace::{DiffOptions, Judgement, RunProfile, ScopeDiff, diff};
+use hodo_trace::{DiffOptions, DifferenceOf, Judgement, RunProfile, ScopeDiff, diff};
 
 const US: u64 = 1_000;
 
@@ -76,4 +76,39 @@ fn parts_add_up_to_the_whole() {
     let sum: i64 = step.parts.iter().map(|part| part.difference_ns).sum();
     assert!((sum - step.difference_ns).abs() <= 2, "{sum} {}", step.difference_ns);
     assert_eq!(step.parts[0].path, ["step", "load"]);
+}
+
+/// A step with a loader beside it, on another thread, that takes `loader` microseconds.
+fn with_loader(steps: u64, each: u64, loader: u64) -> RunProfile {
+    let mut r = Records::new(1);
+    let mut now = 1000;
+    for _ in 0..steps {
+        let step = r.id(1);
+        r.scope(2, step, "loader", now, now + loader * US);
+        r.scope(1, step, "compute", now, now + each * US);
+        r.close(step, SpanId::NONE, "step", now, now + each * US);
+        now += 2000 * US;
+    }
+    let run = TestRun::new();
+    run.finished(&r);
+    RunProfile::of(&run.read())
+}
+
+#[test]
+fn what_changed_is_of_the_scope_that_is_named_whatever_ran_beside_it() {
+    // The step is shorter, and the loader on another thread takes much longer.
+    for (count, of) in [(60, DifferenceOf::Typical), (3, DifferenceOf::Mean)] {
+        let (base, head) = (with_loader(count, 200, 300), with_loader(count, 100, 1000));
+        let found = diff(&[base], &[head], &DiffOptions::default()).expect("comparable");
+        let (step, row) = (&found.explanations[0], scope(&found.scopes, "step"));
+        assert_eq!((step.path.as_slice(), step.of), (row.path.as_slice(), of));
+        assert_eq!(step.difference_ns, -100_000);
+        assert_eq!(Some(step.difference_ns), row.difference.map(|by| by.mean_ns));
+        assert!((step.ratio + 0.5).abs() < 1e-9, "{}", step.ratio);
+        assert!(step.parallel);
+        assert_eq!(step.parts_ns, 600_000);
+    }
+    let found = diff(&[steps(1.0, 2)], &[steps(1.5, 2)], &DiffOptions::default());
+    let step = &found.expect("comparable").explanations[0];
+    assert!(!step.parallel && step.parts_ns == step.difference_ns);
 }

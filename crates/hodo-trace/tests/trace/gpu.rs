@@ -4,6 +4,7 @@ use crate::support::gpu::Works;
 use crate::support::{Records, TestRun};
 use hodo_format::gpu::{self, Detail, Sample, flag};
 use hodo_format::record::SpanId;
+use hodo_trace::timeline::Stable;
 use hodo_trace::{
     Filter, GpuMissing, GpuWork, Last, NamePattern, ProcessState, Run, Tree, backward_by_forward,
     kernels, kernels_in_full,
@@ -110,7 +111,11 @@ fn devices_count_by_themselves() {
     let step = r.scope(1, SpanId::NONE, "step", 100, 300);
     w.kernel(&mut r, step, "a", 110, 160);
     w.kernel(&mut r, step, "a", 120, 170).device = 1;
-    assert_gpu(&tree(&read(&r, &w)), "step busy 100 in 2k own 100 in 2k idle 140");
+    let run = read(&r, &w);
+    assert_gpu(&tree(&run), "step busy 100 in 2k own 100 in 2k idle 140");
+    assert_eq!(tree(&run).gpu.devices, 2);
+    let range = run.timeline(&mut Stable::default()).range(&run, &Filter::default(), None);
+    assert_eq!((&range["gpu_busy_ns"], &range["gpu_devices"]), (&100.into(), &2.into()));
 }
 
 #[test]

@@ -34,6 +34,18 @@ fn steps(pid: u32) -> Records {
 }
 
 #[test]
+fn ranks_of_all_processes_are_listed() {
+    let run = TestRun::new();
+    for rank in [Some(2), Some(0), None] {
+        let mut r = steps(rank.map_or(1, |rank| rank + 2));
+        r.rank = rank;
+        run.finished(&r);
+    }
+    assert_eq!(listed(&run).ranks, [0, 2].into());
+    assert_as_read(&run);
+}
+
+#[test]
 fn a_finished_run() {
     let run = TestRun::new();
     let mut r = steps(1);

@@ -440,3 +440,54 @@ fn failures_and_open_scopes_are_told_from_the_inside_out() {
     assert_eq!(failed[0].error.as_deref(), Some("NaN"));
     assert!(run.open_scopes().is_empty());
 }
+
+/// A path that holds every other path's names would take the square of the depth.
+#[test]
+fn a_document_of_deep_nesting_names_parents_and_stays_small() {
+    const DEPTH: usize = 3000;
+    let mut r = Records::new(1);
+    let ids: Vec<SpanId> = (0..DEPTH).map(|_| r.id(1)).collect();
+    for (at, &id) in ids.iter().enumerate().rev() {
+        let around = at.checked_sub(1).map_or(SpanId::NONE, |up| ids[up]);
+        let begin = 100 + at as u64;
+        r.close(id, around, &format!("level {at}"), begin, 100_000 - begin);
+    }
+    let run = read(&r);
+    let tree = hodo_trace::tree(&run, &Filter::default());
+    let document = hodo_trace::document(&run, &tree, &hodo_trace::by_total(&tree), 10);
+    let nodes = document["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), DEPTH);
+    let mut at = nodes.len() - 1;
+    let mut names = vec![nodes[at]["name"].clone()];
+    while let Some(up) = nodes[at]["parent"].as_u64() {
+        at = up as usize;
+        names.push(nodes[at]["name"].clone());
+    }
+    assert_eq!(names.len(), DEPTH, "the way through the parents");
+    let path = nodes[DEPTH - 1]["path"].as_array().expect("a path");
+    assert_eq!((path.len(), &path[0], &path[63]), (64, &"level 0".into(), &"level 2999".into()));
+    assert_eq!(path[1], "(2937 left out)");
+    assert!(nodes.iter().all(|node| node["path"].as_array().is_some_and(|path| path.len() <= 64)));
+}
+
+#[test]
+fn conditions_on_one_attribute_hold_of_one_scope() {
+    let mut r = Records::new(1);
+    let indexed = |r: &mut Records, id, up, name: &str, index| {
+        let span = r.span(id, up, name, 100, 200);
+        r.push(
+            1,
+            vec![hodo_format::record::Span { flags: flag::HAS_INDEX, index, ..span }.to_unit()],
+        );
+    };
+    let (epoch, inner) = (r.id(1), r.id(1));
+    let load = r.scope(1, inner, "read", 110, 120);
+    r.attr(load, "variant", Value::I64(7));
+    indexed(&mut r, inner, epoch, "load", 150);
+    indexed(&mut r, epoch, SpanId::NONE, "epoch", 3);
+    let shown = |text: &str| filtered(&r, &text.parse().expect(text)).spans;
+    assert_eq!((shown("index>100"), shown("index<90")), (2, 3));
+    assert_eq!(shown("index>100 index<90"), 0, "no scope has both");
+    assert_eq!(shown("index>100 index<200"), 2);
+    assert_eq!(shown("index<90 variant=7"), 1, "two attributes may be of two scopes around");
+}

@@ -1,4 +1,4 @@
-use crate::support::tree_of;
+use crate::support::{alone, tree_of};
 use hodo::LoopExt;
 use std::panic::catch_unwind;
 
@@ -126,6 +126,7 @@ fn a_panic_of_the_source_fails_the_wait() {
 
 #[test]
 fn an_adaptor_is_the_iterator_it_wraps() {
+    let _alone = alone();
     let items = [1, 2, 3];
     let mut adaptor = items.iter().hodo_batches();
     assert_eq!((adaptor.len(), adaptor.size_hint()), (3, (3, Some(3))));

@@ -24,18 +24,39 @@ impl Depot {
         durable::sync_folder(&new)?;
         swap.inode = inode(&new)?;
         let note = entry.note().ok_or_else(|| io::Error::other("the run has no note"))?;
+        durable::make_private(&new)?;
         self.write_note(entry, Note { swap: Some(swap), ..note })?;
         exchange(&new, &run)?;
+        self.finish_swap(entry)
+    }
+
+    /// Finishes or undoes what a failure left half done. Until that works nobody adds to the run:
+    /// what its place holds is not what its note says.
+    pub fn settle(&self, entry: &Entry) -> io::Result<()> {
+        if !entry.note().is_some_and(|note| note.is_between()) {
+            return Ok(());
+        }
+        let _alone = entry.alone();
+        self.settle_alone(entry)
+    }
+
+    /// The same where `entry` is held alone.
+    pub fn settle_alone(&self, entry: &Entry) -> io::Result<()> {
+        if entry.note().is_some_and(|note| note.is_returning) {
+            self.finish_return(entry)?;
+        }
         self.finish_swap(entry)
     }
 
     /// Puts a run that was made in [`Depot::packing`] in place; what was there goes.
     pub fn put_made(&self, run: &str) -> io::Result<()> {
         let (new, place) = (self.packing(run), self.folder(run));
+        durable::make_private(&new)?;
         match place.exists() {
             true => exchange(&new, &place)?,
             false => fs::rename(&new, &place)?,
         }
+        durable::sync_parent(&place)?;
         remove(&new)
     }
 
@@ -55,72 +76,27 @@ impl Depot {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
             (note.is_packed, note.packed, note.packed_s) = (true, swap.packed, now);
             // What is stored elsewhere is what was packed before.
-            note.is_stored = false;
+            (note.may_be_stored, note.is_stored) = (note.may_be_elsewhere(), false);
+            note.pack_failure = None;
         }
         self.write_note(entry, note)?;
         entry.forget_files();
-        remove(&other)
+        let removed = remove(&other);
+        self.count(entry);
+        removed
     }
+}
 
-    /// Takes back what was shipped of a packed run, with what came after. `entry` is held alone.
-    pub fn give_back(&self, entry: &Entry) -> io::Result<()> {
-        let Some(note) = entry.note() else { return Ok(()) };
-        self.write_note(entry, Note { is_returning: true, ..note })?;
-        self.finish_return(entry)
-    }
-
-    fn finish_return(&self, entry: &Entry) -> io::Result<()> {
-        let Some(note) = entry.note() else { return Ok(()) };
-        let (run, aside) = (self.folder(&entry.id), self.aside(&entry.id));
-        let is_packed = |folder: &Path| hodo_trace::packed::is_packed(folder);
-        if is_packed(&run) && aside.exists() && !is_packed(&aside) {
-            for (part, ..) in self.there(&entry.id, true)? {
-                let (from, to) = (run.join(part.folder()), aside.join(part.folder()));
-                if from.exists() {
-                    fs::rename(from, to)?;
-                }
-            }
-            fs::copy(run.join(SHIPPED_FILE), aside.join(SHIPPED_FILE))?;
-            durable::sync_folder(&aside)?;
-            exchange(&aside, &run)?;
-            durable::sync_parent(&run)?;
+impl Depot {
+    /// Removes the folder of a run: out of the runs at once, then gone, so that what a kill leaves is
+    /// no run. `entry` is held alone.
+    pub fn clear(&self, run: &str) -> io::Result<()> {
+        self.clear_aside(run)?;
+        match fs::rename(self.folder(run), self.aside(run)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => durable::sync_folder(&self.runs())?,
         }
-        let owner = note.owner.clone();
-        self.write_note(entry, Note::new(&owner))?;
-        entry.forget_files();
-        self.clear_aside(&entry.id)
-    }
-
-    /// Finishes what a kill cut.
-    pub(super) fn recover(&self) -> io::Result<()> {
-        for run in self.noted()? {
-            let entry = self.entry(&run)?;
-            let Some(note) = entry.note() else { continue };
-            if !self.folder(&run).exists() {
-                // It was being removed, or nothing of it had come.
-                self.forget(&entry)?;
-                self.clear_aside(&run)?;
-                continue;
-            }
-            if note.is_returning {
-                self.finish_return(&entry)?;
-            }
-            if note.swap.is_some() {
-                self.finish_swap(&entry)?;
-            }
-        }
-        // Whatever else is there was being packed, or being removed.
-        for left in fs::read_dir(self.dir.join(super::PACKING))? {
-            remove(&left?.path())?;
-        }
-        for left in fs::read_dir(self.dir.join(super::ASIDE))? {
-            let left = left?;
-            let entry = self.entry(&left.file_name().to_string_lossy())?;
-            if !entry.note().is_some_and(|note| note.is_packed) {
-                remove(&left.path())?;
-            }
-        }
-        Ok(())
+        self.clear_aside(run)
     }
 }
 
@@ -128,7 +104,7 @@ fn inode(path: &Path) -> io::Result<u64> {
     Ok(fs::symlink_metadata(path)?.ino())
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.is_dir() {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
@@ -140,7 +116,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Two folders change places in one step.
-fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
     let (one, other) = (one?, other?);
     // SAFETY: both paths end with a zero.
@@ -154,8 +130,11 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::beat::Beat;
+    use crate::collect::depot::{Sender, Target};
     use crate::collect::note::PackedFile;
     use crate::collect::testing::Folder;
+    use hodo_format::ship::Part;
 
     const RUN: &str = "run";
 
@@ -166,9 +145,8 @@ mod tests {
     /// A store with a run as it was shipped, and the same packed beside it.
     fn made(folder: &Folder) -> io::Result<Depot> {
         let depot = Depot::open(folder.path(), None)?;
-        depot
-            .with(RUN, Some("owner"), |_| Ok(()))
-            .map_err(|e| io::Error::other(format!("{e:?}")))?;
+        let sender = Sender { owner: Some("owner"), most_bytes: None };
+        depot.tell(RUN, sender, Beat::done("a")).map_err(|e| io::Error::other(format!("{e:?}")))?;
         fs::create_dir_all(depot.folder(RUN).join("p1-a"))?;
         fs::write(depot.folder(RUN).join("p1-a/process.json"), "shipped")?;
         fs::create_dir_all(depot.packing(RUN).join("pack"))?;
@@ -246,6 +224,76 @@ mod tests {
             assert!(!again.aside(RUN).exists() && !again.folder(RUN).join("pack").exists());
             assert_eq!(note(&again)?, Note::new("owner"));
         }
+        Ok(())
+    }
+
+    /// Makes writing the note of the run fail, or work again.
+    fn hinder_notes(depot: &Depot, is_hindered: bool) -> io::Result<()> {
+        let part = durable::unfinished(&depot.note_path(RUN));
+        if is_hindered { fs::create_dir(part) } else { fs::remove_dir(part) }
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_written_keeps_everyone_out_until_it_can() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = made(&folder)?;
+        let entry = depot.entry(RUN)?;
+        let swap = Swap { more_may_come: false, ..swap(inode(&depot.packing(RUN))?) };
+        depot.write_note(&entry, Note { swap: Some(swap), ..note(&depot)? })?;
+        exchange(&depot.packing(RUN), &depot.folder(RUN))?;
+        hinder_notes(&depot, true)?;
+        let part = Part::parse("p1-a").ok_or_else(|| io::Error::other("no part"))?;
+        let sender = Sender { owner: Some("owner"), most_bytes: None };
+        let target = Target { run: RUN, part: &part, name: "spool-000001.hodo", sender };
+        // It would go into the packed run as if nothing of the process were there.
+        assert!(depot.append(&target, 0, b"more").is_err());
+        assert!(depot.list(RUN, Some("owner")).is_err());
+        assert!(depot.tell(RUN, sender, Beat::done("a")).is_err());
+        assert!(!depot.folder(RUN).join("p1-a").exists());
+        hinder_notes(&depot, false)?;
+        assert!(depot.list(RUN, Some("owner")).is_ok_and(|listing| listing.packed));
+        let refused = depot.append(&target, 0, b"more").err().map(|refusal| refusal.status);
+        assert_eq!(refused.map(|status| status.as_u16()), Some(409), "the process is complete");
+        assert!(note(&depot)?.is_packed && !depot.packing(RUN).exists());
+        Ok(())
+    }
+
+    #[test]
+    fn a_return_that_cannot_be_noted_is_finished_at_the_next_try() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = made(&folder)?;
+        let entry = depot.entry(RUN)?;
+        depot.put_in_place(&entry, swap(0))?;
+        depot.write_note(&entry, Note { is_returning: true, ..note(&depot)? })?;
+        hinder_notes(&depot, true)?;
+        assert!(depot.settle(&entry).is_err());
+        assert_eq!(
+            content(&depot.folder(RUN)).as_deref(),
+            Some("shipped"),
+            "the folders have moved"
+        );
+        hinder_notes(&depot, false)?;
+        depot.settle(&entry)?;
+        assert_eq!(note(&depot)?, Note::new("owner"));
+        assert_eq!(content(&depot.folder(RUN)).as_deref(), Some("shipped"));
+        assert!(!depot.aside(RUN).exists());
+        Ok(())
+    }
+
+    #[test]
+    fn a_kill_before_a_run_is_marked_as_shipped_leaves_no_way_to_other_files() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = made(&folder)?;
+        let mark = depot.folder(RUN).join(SHIPPED_FILE);
+        fs::remove_file(&mark)?;
+        let part = Part::parse("p1-a").ok_or_else(|| io::Error::other("no part"))?;
+        let sender = Sender { owner: Some("owner"), most_bytes: None };
+        let target = Target { run: RUN, part: &part, name: "spool-000001.hodo", sender };
+        assert!(depot.append(&target, 0, b"more").is_ok() && mark.exists());
+        fs::remove_file(&mark)?;
+        drop(depot);
+        let _again = Depot::open(folder.path(), None)?;
+        assert!(mark.exists(), "what is there is shown before more comes");
         Ok(())
     }
 

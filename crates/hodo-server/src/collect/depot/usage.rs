@@ -5,6 +5,15 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// What a file takes besides its bytes: its name, its entry, and the rest of its last block. Without
+/// it, files with nothing in them would cost nothing; a folder takes as much.
+const FILE_BYTES: u64 = 4096;
+
+/// What a file of so many bytes takes; nothing where there is none.
+pub fn of_file(bytes: Option<u64>) -> u64 {
+    bytes.map_or(0, |bytes| bytes + FILE_BYTES)
+}
+
 /// Bytes by run, with the most that is allowed.
 #[derive(Default)]
 pub struct Usage {
@@ -102,12 +111,12 @@ impl State {
     }
 }
 
-/// The bytes of the files in a folder and those inside it.
+/// What the files in a folder and those inside it take.
 pub fn bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => bytes(&entry.path()),
-        _ => entry.metadata().map_or(0, |file| file.len()),
+        Ok(kind) if kind.is_dir() => of_file(Some(0)) + bytes(&entry.path()),
+        _ => of_file(entry.metadata().ok().map(|file| file.len())),
     };
     entries.map(of).sum()
 }

@@ -1,5 +1,6 @@
 //! A log of requests: each is there whole, or not at all.
 
+use super::weigh;
 use crate::collect::durable;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -16,44 +17,68 @@ const MOST_BYTES: u32 = 64 << 20;
 /// A log that is added to.
 pub struct Log {
     file: File,
-    length: u64,
+    whole: Whole,
+}
+
+/// What of a log is whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Bytes.
+    pub length: u64,
+    /// Spans in them, those that came twice twice.
+    pub spans: u64,
 }
 
 impl Log {
     /// Opens the log in `folder`, or begins one. What a kill left of a request that was not answered
-    /// is cut off.
-    pub fn open(folder: &Path) -> io::Result<Log> {
+    /// is cut off. A log of which `known` is known to be whole and all is not read again.
+    pub fn open(folder: &Path, known: Option<Whole>) -> io::Result<Log> {
         if let Some(parent) = folder.parent() {
             durable::make_folder(parent)?;
         }
         durable::make_folder(folder)?;
         let path = folder.join(FILE);
         let file = durable::open(&path, true)?;
-        let length = Requests::new(file.try_clone()?).whole()?;
-        file.set_len(length)?;
+        let there = file.metadata()?.len();
+        if let Some(whole) = known.filter(|whole| whole.length == there) {
+            return Ok(Log { file, whole });
+        }
+        let whole = Requests::new(file.try_clone()?).whole()?;
+        file.set_len(whole.length)?;
         file.sync_all()?;
         durable::sync_folder(folder)?;
-        Ok(Log { file, length })
+        Ok(Log { file, whole })
     }
 
     /// Its bytes.
     pub fn length(&self) -> u64 {
-        self.length
+        self.whole.length
     }
 
-    /// Adds a request; it is durable then.
-    pub fn append(&mut self, request: &[u8]) -> io::Result<()> {
+    /// Its spans, those that came twice twice.
+    pub fn spans(&self) -> u64 {
+        self.whole.spans
+    }
+
+    /// What of it is whole, which is all.
+    pub fn whole(&self) -> Whole {
+        self.whole
+    }
+
+    /// Adds a request with so many spans; it is durable then.
+    pub fn append(&mut self, request: &[u8], spans: u64) -> io::Result<()> {
         let length = u32::try_from(request.len()).ok().filter(|length| *length <= MOST_BYTES);
         let length = length.ok_or_else(|| io::Error::other("a request is too long for its log"))?;
         let head = [length.to_le_bytes(), crc32c::crc32c(request).to_le_bytes()].concat();
         let whole = [&head, request].concat();
-        let written = self.file.write_all_at(&whole, self.length);
+        let written = self.file.write_all_at(&whole, self.length());
         if let Err(error) = written.and_then(|()| self.file.sync_data()) {
             // It is not answered, so it comes again.
-            let _ = self.file.set_len(self.length);
+            let _ = self.file.set_len(self.length());
             return Err(error);
         }
-        self.length += whole.len() as u64;
+        self.whole.length += whole.len() as u64;
+        self.whole.spans += spans;
         Ok(())
     }
 }
@@ -80,12 +105,13 @@ impl Requests {
         File::open(path(folder)).map(Requests::new)
     }
 
-    /// Bytes of those that are whole.
-    fn whole(mut self) -> io::Result<u64> {
+    /// What of them is whole.
+    pub fn whole(mut self) -> io::Result<Whole> {
+        let mut spans = 0;
         for request in &mut self {
-            request?;
+            spans += weigh::spans(&request?);
         }
-        Ok(self.length)
+        Ok(Whole { length: self.length, spans })
     }
 
     fn one(&mut self) -> io::Result<Option<Vec<u8>>> {
@@ -138,11 +164,11 @@ mod tests {
         let folder = Folder::new();
         let at = folder.path().join("logs/one");
         durable::make_folder(&folder.path().join("logs"))?;
-        let mut log = Log::open(&at)?;
+        let mut log = Log::open(&at, None)?;
         let sent: Vec<Vec<u8>> = (0..3_u8).map(|n| vec![n; 10 + usize::from(n)]).collect();
         let mut ends = vec![0];
         for request in &sent {
-            log.append(request)?;
+            log.append(request, 1)?;
             ends.push(log.length());
         }
         drop(log);
@@ -151,9 +177,9 @@ mod tests {
             std::fs::write(path(&at), &whole[..length])?;
             let kept = ends.iter().filter(|end| **end > 0 && **end <= length as u64).count();
             assert_eq!(requests(&at)?, sent[..kept], "{length}");
-            let mut log = Log::open(&at)?;
+            let mut log = Log::open(&at, None)?;
             assert_eq!(log.length(), ends[kept], "{length}");
-            log.append(b"more")?;
+            log.append(b"more", 1)?;
             assert_eq!(requests(&at)?.len(), kept + 1);
         }
         Ok(())

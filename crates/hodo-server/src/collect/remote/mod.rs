@@ -8,8 +8,14 @@ mod folder;
 #[cfg(feature = "object-store")]
 mod objects;
 mod sync;
+mod upload;
+mod waits;
+mod work;
 
-pub use sync::{download_if_away, free, know_all, remove, upload_next};
+pub use sync::{download_if_away, free, know_all, remove};
+pub use upload::{names, upload_next};
+pub use waits::Waits;
+pub use work::begin;
 
 use folder::Folder;
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@ use super::{Collected, json, store};
 use crate::client::{Folder, TRAINING};
 use hodo_format::ship;
 use serde_json::Value;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const SPOOL: &str = "run/files/p1-a/spool-000001.hodo";
@@ -23,6 +24,9 @@ fn pieces_are_appended_and_repeated_ones_are_skipped() {
     assert_eq!(length(&collected.append(SPOOL, 2, b"llo")), (200, 11), "a piece of the middle");
     assert_eq!(length(&collected.append(SPOOL, 11, b"")), (200, 11), "nothing");
     assert_eq!(length(&collected.append(SPOOL, 12, b"!")), (409, 11), "a gap");
+    assert_eq!(length(&collected.append(SPOOL, u64::MAX, b"")), (409, 11), "a large gap");
+    let beyond = collected.append(SPOOL, u64::MAX, b"!");
+    assert_eq!(beyond.status, 400, "no file is so long: {}", beyond.text());
     assert_eq!(length(&collected.append(SPOOL, 3, b"XX")), (409, 11), "other bytes");
     assert_eq!(length(&collected.append(SPOOL, 9, b"lX more")), (409, 11), "other bytes, and more");
     let there = std::fs::read(collected.folder("run").join("p1-a/spool-000001.hodo")).unwrap();
@@ -78,13 +82,14 @@ fn what_was_told_is_there_after_a_restart() {
     // What a write that nobody acknowledged left.
     let file = folder.path().join("runs/run/p1-a/spool-000001.hodo");
     std::fs::write(&file, b"hello wo").unwrap();
-    std::fs::write(folder.path().join("runs/run/p1-a/process.json.part"), b"{half of").unwrap();
+    std::fs::write(folder.path().join("runs/run/p1-a/.process.json.part"), b"{half of").unwrap();
     let again = Collected::new(folder.path());
     let (spool, process) = ("spool-000001.hodo".to_owned(), "process.json".to_owned());
     let answer = again.ask(("GET", "/api/ingest/runs/run"), &again.admin, &[], b"");
     let files = json(&answer)["files"].clone();
     assert_eq!((&files[0]["name"], &files[0]["length"]), (&process.into(), &2.into()));
-    assert_eq!((&files[1]["name"], &files[1]["length"]), (&spool.into(), &8.into()));
+    let last = "of the last piece nobody knows how much is on disk";
+    assert_eq!((&files[1]["name"], &files[1]["length"]), (&spool.into(), &0.into()), "{last}");
     assert_eq!(files.as_array().unwrap().len(), 2, "{files}");
     let sum = ship::checksum(b"hello world");
     let path = format!("/api/ingest/runs/{SPOOL}?offset=0");
@@ -92,6 +97,35 @@ fn what_was_told_is_there_after_a_restart() {
     let answer = again.ask(("PUT", &path), &again.admin, &headers, b"hello world");
     assert_eq!(length(&answer), (200, 11));
     assert_eq!(std::fs::read(file).unwrap(), b"hello world");
+}
+
+#[test]
+fn zeros_that_a_power_failure_left_are_written_over() {
+    let folder = Folder::new();
+    let piece: Vec<u8> = (0..ship::CHUNK_BYTES as u32).map(|n| (n % 251) as u8 + 1).collect();
+    let ship_again = |offset: u64, bytes: &[u8]| {
+        let again = Collected::new(folder.path());
+        let told = json(&again.ask(("GET", "/api/ingest/runs/run"), &again.admin, &[], b""));
+        let (sum, path) =
+            (ship::checksum(bytes), format!("/api/ingest/runs/{SPOOL}?offset={offset}"));
+        let headers = [(ship::CHECKSUM_HEADER, sum.as_str())];
+        let answer = again.ask(("PUT", &path), &again.admin, &headers, bytes);
+        (told["files"][0]["length"].as_u64(), answer.status)
+    };
+    let length = piece.len() as u64;
+    assert_eq!(ship_again(0, &piece), (None, 200));
+    let file = folder.path().join("runs/run/p1-a/spool-000001.hodo");
+    let torn = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+    // The length of the second piece came to the disk, and only some of its bytes.
+    torn.set_len(2 * length).unwrap();
+    torn.write_all_at(&piece[..5000], length).unwrap();
+    assert_eq!(ship_again(length, &piece), (Some(length), 200));
+    assert!(std::fs::read(&file).unwrap() == [piece.clone(), piece.clone()].concat());
+    // Other bytes are another file.
+    let mut other = piece.clone();
+    other[4999] ^= 1;
+    assert_eq!(ship_again(length, &other), (Some(length), 409));
+    assert_eq!(ship_again(length - 1, &piece).1, 409);
 }
 
 #[test]
@@ -159,6 +193,28 @@ fn a_run_belongs_to_the_token_that_began_it() {
     // Its own run it may write.
     let own = path.replace("/run/", "/own/").replace("offset=4", "offset=0");
     assert_eq!(collected.ask(("PUT", &own), &other, &headers, b"yours").status, 200);
+}
+
+#[test]
+fn a_run_that_is_named_like_a_file_half_written_is_its_owners() {
+    let folder = Folder::new();
+    let other = {
+        let first = Collected::new(folder.path());
+        let tokens = hodo_server::Tokens::new(folder.path());
+        let limits = hodo_server::TokenLimits::default();
+        let other = tokens.add("other", hodo_server::TokenKind::Ingest, limits).unwrap();
+        assert_eq!(first.append("job.part/files/p1-a/spool-000001.hodo", 0, b"mine").status, 200);
+        let own = ("POST", "/api/ingest/runs/job/beat");
+        let beat = br#"{"host":"other","processes":[],"done":false}"#;
+        assert_eq!(first.ask(own, &other, &[], beat).status, 200);
+        other
+    };
+    let again = Collected::new(folder.path());
+    let answer = again.ask(("GET", "/api/ingest/runs/job.part"), &other, &[], b"");
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    // The administrator sees every run, and its owner is another token than those made anew.
+    let answer = again.ask(("GET", "/api/ingest/runs/job.part"), &again.admin, &[], b"");
+    assert_eq!(json(&answer)["files"].as_array().map(Vec::len), Some(1), "{}", answer.text());
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Every route, by every method: nothing without a token, with one of the wrong kind, or for another
 //! page.
 
-use super::{Collected, options, store};
+use super::{Collected, store};
 use crate::client::{Folder, NONE};
+use hodo_server::CollectorOptions;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
@@ -103,7 +105,10 @@ fn the_address_with_a_read_token_gives_a_cookie_that_reads() {
         collected.ask(("GET", &path), "", &[("Authorization", NONE)], b"")
     };
     let entered = enter(&collected.read);
-    assert_eq!((entered.status, entered.header("location")), (303, Some("./")));
+    // The page itself: what a redirect leads to would be asked by the page that had the link.
+    assert_eq!(entered.status, 200);
+    assert!(entered.text().contains("<!doctype html>"), "{}", entered.text());
+    assert_eq!(entered.header("cache-control"), Some("no-store"));
     let cookie = entered.header("set-cookie").unwrap().to_owned();
     assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
     let cookie = cookie.split(';').next().unwrap().to_owned();
@@ -112,7 +117,10 @@ fn the_address_with_a_read_token_gives_a_cookie_that_reads() {
     assert_eq!(collected.ask(("GET", "/api/ingest/runs/x"), "", &with, b"").status, 403);
     // Tokens that may do more are not for addresses and cookies.
     for token in [&collected.ingest, &collected.admin] {
-        assert_eq!(enter(token).status, 401);
+        let refused = enter(token);
+        assert_eq!(refused.status, 403);
+        assert!(refused.text().contains("a read token"), "{}", refused.text());
+        assert!(refused.header("set-cookie").is_none(), "{}", refused.head);
         let cookie = format!("hodo_{}={token}", collected.port);
         let with = [("Authorization", NONE), ("Cookie", cookie.as_str())];
         assert_eq!(collected.ask(("GET", "/api/runs"), "", &with, b"").status, 401);
@@ -122,7 +130,7 @@ fn the_address_with_a_read_token_gives_a_cookie_that_reads() {
 #[test]
 fn names_that_were_told_are_ours() {
     let folder = Folder::new();
-    let mut options = options(folder.path());
+    let mut options = CollectorOptions::local(folder.path());
     options.hosts = vec!["runs.example".into()];
     let collected = Collected::with(&options);
     let ask = |headers: &[(&str, &str)]| {
@@ -137,7 +145,7 @@ fn names_that_were_told_are_ours() {
 #[test]
 fn behind_a_proxy_pages_come_by_https() {
     let folder = Folder::new();
-    let mut options = options(folder.path());
+    let mut options = CollectorOptions::local(folder.path());
     (options.behind_proxy, options.hosts) = (true, vec!["runs.example".into()]);
     let collected = Collected::with(&options);
     let ask = |origin: &str| {
@@ -153,7 +161,7 @@ fn behind_a_proxy_pages_come_by_https() {
 #[test]
 fn beyond_this_machine_only_with_tls() {
     let folder = Folder::new();
-    let mut options = options(folder.path());
+    let mut options = CollectorOptions::local(folder.path());
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         options.bind = address.parse().unwrap();
         let refused = hodo_server::Collector::bind(&options).err().unwrap().to_string();
@@ -208,5 +216,45 @@ fn ids_and_names_are_never_paths() {
     let mut there: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     there.sort();
-    assert_eq!(there, ["aside", "lock", "notes", "packing", "runs", "tokens.json"]);
+    assert_eq!(there, ["aside", "lock", "notes", "packing", "runs", "tokens.json", "tokens.lock"]);
+}
+
+#[test]
+fn tokens_that_cannot_be_read_are_no_wrong_tokens() {
+    let (folder, collected) = store();
+    let (file, away) = (folder.path().join("tokens.json"), folder.path().join("away"));
+    let status = || collected.get("/api/runs").status;
+    assert_eq!(status(), 200);
+    std::fs::rename(&file, &away).unwrap();
+    assert_eq!(status(), 503, "a shipper that is told 401 stops for good");
+    std::fs::write(&file, "{").unwrap();
+    assert_eq!(status(), 503);
+    std::fs::rename(&away, &file).unwrap();
+    assert_eq!(status(), 200);
+    assert_eq!(collected.ask(("GET", "/api/runs"), "hodo_wrong", &[], b"").status, 401);
+}
+
+#[test]
+fn what_goes_on_ends_with_its_token() {
+    let (folder, collected) = store();
+    let mut page = collected.connect();
+    let (port, token) = (collected.port, &collected.read);
+    let head = format!("Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n");
+    write!(page, "GET /api/events HTTP/1.1\r\n{head}Connection: close\r\n\r\n").unwrap();
+    let mut answered = [0; 12];
+    page.read_exact(&mut answered).unwrap();
+    assert_eq!(&answered, b"HTTP/1.1 200");
+    assert!(hodo_server::Tokens::new(folder.path()).remove("read-1").unwrap());
+    // It ends with the next sign of life; one that goes on is never read to its end.
+    page.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn the_folder_of_a_token_that_is_made_before_the_first_start_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let dir = folder.path().join("store");
+    let limits = hodo_server::TokenLimits::default();
+    hodo_server::Tokens::new(&dir).add("a", hodo_server::TokenKind::Ingest, limits).unwrap();
+    assert_eq!(dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }

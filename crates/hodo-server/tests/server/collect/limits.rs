@@ -1,8 +1,9 @@
 //! Bodies that are too long, too slow, too many, or unfold to too much.
 
-use super::{Collected, options, store};
+use super::{Collected, store};
 use crate::client::{Answer, Folder};
 use hodo_format::ship;
+use hodo_server::CollectorOptions;
 use std::io::{Read, Write};
 use std::time::Duration;
 
@@ -23,6 +24,12 @@ fn what_is_sent_wrongly_is_refused_with_words() {
     };
     refused(put(&collected, &[], b"hello"), 400, "eight hex digits");
     refused(put(&collected, &[(ship::CHECKSUM_HEADER, "xyz")], b"hello"), 400, "eight hex digits");
+    let signed = (ship::CHECKSUM_HEADER, "+0000000");
+    refused(put(&collected, &[signed], b""), 400, "eight hex digits");
+    let twice = "/api/ingest/runs/run/files/p1-a/spool-000001.hodo?offset=0&offset=1";
+    let answer = collected.ask(("PUT", twice), &collected.ingest, &[right], b"hello");
+    let words: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    assert!(answer.status == 400 && words["error"].is_string(), "{}", answer.text());
     refused(put(&collected, &[right], b"hellO"), 422, "checksum");
     refused(put(&collected, &[right, ("Content-Encoding", "br")], b"hello"), 415, "zstd");
     refused(put(&collected, &[right, ("Content-Encoding", "gzip")], b"hello"), 415, "zstd");
@@ -79,8 +86,9 @@ fn a_slow_body_is_given_up() {
 #[test]
 fn a_full_store_says_so_and_takes_no_more() {
     let folder = Folder::new();
-    let mut options = options(folder.path());
-    options.max_bytes = Some(1000);
+    let mut options = CollectorOptions::local(folder.path());
+    // Two files and a folder, each with what it takes besides its bytes.
+    options.max_bytes = Some(1000 + 3 * 4096);
     let collected = Collected::with(&options);
     let file = "run/files/p1-a/spool-000001.hodo";
     assert_eq!(collected.append(file, 0, &[1; 800]).status, 200);
@@ -97,12 +105,12 @@ fn a_token_has_its_own_limits() {
     let folder = Folder::new();
     let collected = Collected::new(folder.path());
     let tokens = hodo_server::Tokens::new(folder.path());
-    let limits = hodo_server::TokenLimits { max_bytes: Some(100), rate: Some(3) };
+    let limits = hodo_server::TokenLimits { max_bytes: Some(13_000), rate: Some(3) };
     let small = tokens.add("small", hodo_server::TokenKind::Ingest, limits).unwrap();
-    let sum = ship::checksum(&[1; 101]);
+    let sum = ship::checksum(&[1; 1001]);
     let path = SPOOL.replace("/run/", "/small/");
     let headers = [(ship::CHECKSUM_HEADER, sum.as_str())];
-    let full = collected.ask(("PUT", &path), &small, &headers, &[1; 101]);
+    let full = collected.ask(("PUT", &path), &small, &headers, &[1; 1001]);
     assert_eq!(full.status, 507, "{}", full.text());
     let asked = (0..20).map(|_| collected.ask(("GET", "/healthz"), &small, &[], b""));
     let late: Vec<Answer> = asked.filter(|answer| answer.status == 429).collect();

@@ -3,6 +3,8 @@
 mod files;
 mod guard;
 mod limits;
+#[cfg(feature = "object-store")]
+mod objects;
 mod otlp;
 mod packing;
 mod stored;
@@ -16,7 +18,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A collector that ends with the test.
 pub struct Collected {
@@ -29,29 +31,27 @@ pub struct Collected {
     thread: Option<std::thread::JoinHandle<std::io::Result<()>>>,
 }
 
-/// As `hodo serve` is set up where nothing is said.
-pub fn options(dir: &Path) -> CollectorOptions {
-    CollectorOptions {
-        dir: dir.to_owned(),
-        bind: "127.0.0.1:0".parse().unwrap(),
-        tls: None,
-        behind_proxy: false,
-        hosts: Vec::new(),
-        max_bytes: None,
-        rate: None,
-        keep: None,
-        quiet_after: Duration::from_secs(600),
-        store: None,
+/// Binds a collector; one of the same folder that ends is waited for: what it was making when it was
+/// told to end, it makes.
+fn bind(options: &CollectorOptions) -> Collector {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Collector::bind(options) {
+            Err(error) if error.to_string().contains("another `hodo serve`") => {
+                assert!(Instant::now() < until, "{error}");
+            }
+            bound => return bound.unwrap(),
+        }
     }
 }
 
 impl Collected {
     pub fn new(dir: &Path) -> Collected {
-        Collected::with(&options(dir))
+        Collected::with(&CollectorOptions::local(dir))
     }
 
     pub fn with(options: &CollectorOptions) -> Collected {
-        let collector = Collector::bind(options).unwrap();
+        let collector = bind(options);
         let made = TokenKind::ALL.map(|kind| {
             // Another server of the same store has one of that name.
             let name = format!("{}-{}", kind.word(), collector.tokens().all().unwrap().len());

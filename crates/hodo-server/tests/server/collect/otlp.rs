@@ -56,7 +56,7 @@ fn spans(service: &str) -> Value {
 
 #[test]
 fn json_spans_are_a_run_of_their_service() {
-    let (_folder, collected) = store();
+    let (folder, collected) = store();
     let body = spans("llm api/<script>").to_string();
     let answer = post(&collected, &[JSON], body.as_bytes());
     assert_eq!((answer.status, answer.text().as_str()), (200, "{}"));
@@ -81,6 +81,7 @@ fn json_spans_are_a_run_of_their_service() {
     assert_eq!(post(&collected, &[JSON], more.to_string().as_bytes()).status, 200);
     wait_for(&collected, "llm api/<script>", 3);
     assert!(collected.get("/metrics").text().contains("\nhodo_otlp_spans_total 6\n"));
+    super::packing::assert_private(folder.path());
     let path = format!("/api/runs/{id}");
     assert_eq!(collected.ask(("DELETE", &path), &collected.admin, &[], b"").status, 200);
     assert_eq!(json(&collected.get("/api/runs"))["runs"], made!([]));
@@ -113,6 +114,18 @@ fn what_hodo_exports_comes_back() {
     // It ended before it could be shown, or was about to: what was answered is there.
     let again = Collected::new(folder.path());
     wait_for(&again, "dl", scopes);
+}
+
+#[test]
+fn a_full_collector_asks_senders_of_spans_to_come_back() {
+    let folder = Folder::new();
+    let mut options = hodo_server::CollectorOptions::local(folder.path());
+    options.max_bytes = Some(1000);
+    let collected = Collected::with(&options);
+    let full = post(&collected, &[JSON], spans("api").to_string().as_bytes());
+    // By any other status but few, senders drop what they have.
+    assert_eq!(full.status, 503, "{}", full.text());
+    assert!(full.header("retry-after").is_some() && full.text().contains("--max-bytes"));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Packed runs in a store elsewhere.
 
 use super::packing::{is_packed, report, training, wait_for};
-use super::{Collected, json, options};
+use super::{Collected, json};
 use crate::client::Folder;
+use hodo_server::CollectorOptions;
 use std::path::Path;
 
 fn with_store(dir: &Path, store: &Path, max_bytes: Option<u64>) -> Collected {
-    let mut options = options(dir);
+    let mut options = CollectorOptions::local(dir);
     options.store = Some(format!("file://{}", store.display()));
     options.max_bytes = max_bytes;
     Collected::with(&options)
@@ -19,7 +20,7 @@ fn scopes(collected: &Collected) -> serde_json::Value {
 #[test]
 fn a_packed_run_is_stored_makes_room_and_comes_back() {
     let (folder, store) = (Folder::new(), Folder::new());
-    let collected = with_store(folder.path(), store.path(), Some(400_000));
+    let collected = with_store(folder.path(), store.path(), Some(450_000));
     collected.ship(&training(), "run");
     let (before, there) = (report(&collected, "run"), scopes(&collected));
     collected.beat("run", r#"{"host":"a","done":true}"#);
@@ -40,6 +41,26 @@ fn a_packed_run_is_stored_makes_room_and_comes_back() {
     let answer = collected.ask(("DELETE", "/api/runs/run"), &collected.admin, &[], b"");
     assert_eq!(answer.status, 200);
     assert!(!store.path().join("run").exists(), "there too");
+}
+
+#[test]
+fn a_question_in_sql_brings_its_runs_back() {
+    let (folder, store) = (Folder::new(), Folder::new());
+    let collected = with_store(folder.path(), store.path(), Some(450_000));
+    collected.ship(&training(), "run");
+    collected.beat("run", r#"{"host":"a","done":true}"#);
+    wait_for("storing", || store.path().join("run/complete.json").exists());
+    let file = "other/files/p1-a/spool-000001.hodo";
+    wait_for("room", || collected.append(file, 0, &vec![7; 390_000]).status == 200);
+    let spans = collected.folder("run").join("tables/spans");
+    assert!(!spans.exists_with_files(), "it is away");
+    let question = br#"{"query":"select 1","runs":["run"]}"#;
+    let headers = [("Content-Type", "application/json")];
+    // Whether it is answered depends on the program for it.
+    collected.ask(("POST", "/api/sql"), &collected.read, &headers, question);
+    assert!(spans.exists_with_files(), "it is here");
+    let nonsense = collected.ask(("POST", "/api/sql"), &collected.read, &headers, b"{");
+    assert_eq!(nonsense.status, 400, "{}", nonsense.text());
 }
 
 #[test]
@@ -89,7 +110,7 @@ fn damage_in_the_store_is_told() {
 #[test]
 fn stores_that_are_not_built_in_are_named() {
     let folder = Folder::new();
-    let mut options = options(folder.path());
+    let mut options = CollectorOptions::local(folder.path());
     options.store = Some("s3://bucket/runs".into());
     let refused = hodo_server::Collector::bind(&options).err().unwrap().to_string();
     assert!(refused.contains("make install"), "{refused}");

@@ -1,7 +1,8 @@
 //! Connections by TLS.
 
-use super::{Collected, options};
+use super::Collected;
 use crate::client::Folder;
+use hodo_server::CollectorOptions;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use tokio_rustls::rustls::crypto::ring;
@@ -16,7 +17,7 @@ fn what_is_said_goes_through_tls_and_nothing_else_does() {
     let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     std::fs::write(&cert, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    let mut options = options(&folder.path().join("store"));
+    let mut options = CollectorOptions::local(&folder.path().join("store"));
     options.tls = Some((cert.clone(), key.clone()));
     (options.bind, options.hosts) = ("0.0.0.0:0".parse().unwrap(), vec!["runs.example".into()]);
     let collected = Collected::with(&options);

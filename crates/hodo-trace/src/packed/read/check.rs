@@ -2,7 +2,7 @@
 
 use crate::Damage;
 use crate::packed::SideFile;
-use std::fs::File;
+use crate::read::plain;
 use std::io::Read;
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn files_against(folder: &Path, wrong: impl Fn(&Path, &SideFile) -> Option<Strin
 
 /// Bytes and CRC-32C of a file.
 fn sum(path: &Path) -> std::io::Result<(u64, u32)> {
-    let mut file = File::open(path)?;
+    let mut file = plain::open(path)?;
     let mut buffer = vec![0; BUFFER_BYTES];
     let (mut bytes, mut crc) = (0, 0);
     loop {

@@ -4,6 +4,7 @@ use super::column::Column;
 use crate::packed::coding::Undecodable;
 use crate::packed::schema::{GROUP_ROWS, Kind, SCHEMA, SCHEMA_KEY, TABLE_KEY, Table};
 use crate::packed::values::Values;
+use crate::read::plain;
 use parquet::basic::Type;
 use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
@@ -43,7 +44,7 @@ pub(crate) struct TableFile {
 
 impl TableFile {
     pub(crate) fn open(path: &Path, table: Table) -> Result<TableFile, Unreadable> {
-        let file = SerializedFileReader::new(File::open(path)?)?;
+        let file = SerializedFileReader::new(plain::open(path)?)?;
         let keys = file.metadata().file_metadata().key_value_metadata();
         let value = |key: &str| keys?.iter().find(|k| k.key == key)?.value.as_deref();
         let schema = value(SCHEMA_KEY).and_then(|text| text.parse().ok());

@@ -12,7 +12,7 @@ mod work;
 use super::schema::Table;
 use super::side::{Side, SideProcess};
 use super::{HIDDEN, SCHEMA, SIDE_FILE, TABLES, file_name};
-use crate::read::Meter;
+use crate::read::{Meter, plain};
 use crate::{Damage, Gpu, Process, ProcessInfo, TraceError};
 pub use check::{check, check_lengths};
 use file::{TableFile, Unreadable};
@@ -20,10 +20,13 @@ use hodo_format::arena::Counts;
 pub(crate) use machines::machines;
 use std::path::{Path, PathBuf};
 
+/// A side file is not longer: it has a few lines for each process, thread and table.
+const MOST_SIDE_BYTES: u64 = 1 << 30;
+
 /// The side file of the packed run in `folder`; none when it is not packed.
 pub(crate) fn side(folder: &Path) -> Result<Option<Side>, TraceError> {
     let path = folder.join(HIDDEN).join(SIDE_FILE);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match plain::bytes(&path, MOST_SIDE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_told_packed(folder) => {
             return Err(TraceError::Pack { path, why: "it is missing".to_owned() });
@@ -54,7 +57,7 @@ pub(crate) fn side(folder: &Path) -> Result<Option<Side>, TraceError> {
 
 /// Whether `run.json` says that the run is packed, and nothing else of it is there.
 fn is_told_packed(folder: &Path) -> bool {
-    let told = std::fs::read(folder.join("run.json")).ok();
+    let told = plain::bytes(&folder.join("run.json"), plain::MOST_JSON_BYTES).ok();
     let told = told.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
     let is_packed = told.is_some_and(|run| !run["packed"].is_null());
     let inside = || std::fs::read_dir(folder).into_iter().flatten().flatten();

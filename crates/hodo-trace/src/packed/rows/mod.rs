@@ -13,7 +13,7 @@ use super::schema::Table;
 use super::values::Values;
 use crate::links::Links;
 use crate::select::Selection;
-use crate::tree::paths::{NodeId, Paths, ROOT};
+use crate::tree::paths::Paths;
 use crate::{Process, Row, Run};
 use hodo_format::record::SpanId;
 use std::ops::Range;
@@ -153,7 +153,7 @@ impl<'a> Of<'a> {
     fn paths(&self, scopes: impl Iterator<Item = Option<Row>>) -> Values {
         let paths = &self.tables.paths;
         let nodes = scopes.map(|row| paths.node(self.at, row?));
-        Values::by_key(nodes, |node| Some(names(paths, node).join("/")))
+        Values::by_key(nodes, |node| Some(paths.path(node).join("/")))
     }
 
     /// The path of scopes that may not have been read.
@@ -170,17 +170,6 @@ impl<'a> Of<'a> {
     fn length(&self, ticks: u64) -> Option<i64> {
         self.process.is_timed().then(|| self.process.clock.duration_ns(ticks) as i64)
     }
-}
-
-/// The names on the way to a node, the outermost first.
-fn names(paths: &Paths, mut node: NodeId) -> Vec<&str> {
-    let mut names = Vec::new();
-    while node != ROOT {
-        names.push(paths.name(node));
-        node = paths.nodes[node as usize].parent;
-    }
-    names.reverse();
-    names
 }
 
 /// The process's half of its ids.

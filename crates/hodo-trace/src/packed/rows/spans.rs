@@ -1,6 +1,6 @@
 //! A row a scope, in the order the process holds them.
 
-use super::{Of, Rows, hex, id, names};
+use super::{Of, Rows, hex, id};
 use crate::clock::Backwards;
 use crate::packed::span_bits::SpanBits;
 use crate::packed::values::{NO_TEXT, Values};
@@ -113,15 +113,8 @@ impl<'a> Spans<'a> {
 
     fn depths(&self, rows: Range<Row>) -> Values {
         let paths = &self.of.tables.paths;
-        let mut known: Vec<i64> = vec![-1; paths.nodes.len()];
-        Values::whole(rows.map(|row| {
-            let node = paths.node(self.of.at, row).unwrap_or(ROOT);
-            let depth = &mut known[node as usize];
-            if *depth < 0 {
-                *depth = names(paths, node).len().saturating_sub(1) as i64;
-            }
-            *depth
-        }))
+        let node = |row| paths.node(self.of.at, row).unwrap_or(ROOT);
+        Values::whole(rows.map(|row| paths.depth(node(row)).into()))
     }
 
     fn own_times(&self, rows: Range<Row>) -> Values {

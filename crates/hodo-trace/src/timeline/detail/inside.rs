@@ -1,5 +1,6 @@
 //! What is in a scope: scopes, GPU work, marks.
 
+use super::exact;
 use crate::gpu::{Devices, Unions};
 use crate::timeline::Timeline;
 use crate::{OVERHEAD_MARK, Process, Row, Run};
@@ -94,7 +95,7 @@ pub(super) fn marks(timeline: &Timeline, process: &Process, span: SpanId) -> Lis
     let of_span = || process.marks.iter().filter(|mark| mark.span == span);
     let one = |mark: &crate::MarkRow| {
         json!({
-            "name": process.names.text(mark.name), "value": mark.value.resolved(&process.names),
+            "name": process.names.text(mark.name), "value": exact(&mark.value, &process.names),
             "summary": mark.summary, "at_ns": timeline.moment_ns(process, mark.at),
         })
     };

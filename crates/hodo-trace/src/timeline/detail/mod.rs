@@ -8,7 +8,7 @@ use super::ids::Found;
 use super::{SliceId, Timeline};
 use crate::links::Links;
 use crate::tree::children::own_time_of;
-use crate::{Cpu, Run, SpanView};
+use crate::{Cpu, Names, Run, SpanView};
 use hodo_format::gpu::Detail;
 use inside::marks;
 pub(super) use reference::{fields, work_name};
@@ -122,7 +122,17 @@ impl Timeline {
 /// The last value of each attribute.
 fn attributes(span: &SpanView<'_>) -> Map<String, Value> {
     let names = &span.process.names;
-    let one =
-        |row: &crate::AttrRow| (names.text(row.key).into_owned(), json!(row.value.resolved(names)));
+    let one = |row: &crate::AttrRow| (names.text(row.key).into_owned(), exact(&row.value, names));
     span.attrs().iter().map(one).collect()
+}
+
+/// A value as a browser can have it: whole numbers that its own are not exact for become text.
+fn exact(value: &crate::Value, names: &Names) -> Value {
+    const MOST_EXACT: u64 = 1 << 53;
+    match value {
+        crate::Value::I64(number) if number.unsigned_abs() > MOST_EXACT => {
+            json!(number.to_string())
+        }
+        value => json!(value.resolved(names)),
+    }
 }

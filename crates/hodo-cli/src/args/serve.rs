@@ -76,11 +76,17 @@ pub enum ServeVerb {
 pub enum TokenVerb {
     /// Make a token and print it, this once.
     Add(TokenArgs),
-    /// List the tokens: name, kind, when made. Their text is not kept.
+    /// List the tokens: name, kind, limits. Their text is not kept.
     List {
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
+    },
+    /// Give a token another text and print it, this once: the old one is worth nothing from then on, and its runs stay its own.
+    Rotate {
+        /// Its name.
+        #[arg(value_name = "NAME")]
+        name: String,
     },
     /// Remove a token: it is worth nothing from then on. Its runs stay.
     Remove {

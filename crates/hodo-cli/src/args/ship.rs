@@ -1,6 +1,7 @@
 //! The command lines of `hodo ship` and `hodo push`.
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use std::path::PathBuf;
 
 /// What the help of `hodo ship` shows.
@@ -31,6 +32,10 @@ pub struct ServerArgs {
     /// Certificates to believe, a PEM file, instead of the system's.
     #[arg(long, value_name = "FILE", env = "HODO_CA", hide_env_values = true)]
     pub ca: Option<PathBuf>,
+
+    /// Send the token to another machine by http://, where everyone on the way can read it.
+    #[arg(long, env = "HODO_PLAIN_HTTP", hide_env_values = true, value_parser = BoolishValueParser::new())]
+    pub plain_http: bool,
 
     /// How long one request may take.
     #[arg(long, value_name = "TIME", default_value = "60s", hide = true)]
@@ -85,6 +90,10 @@ pub struct PushArgs {
     /// How long the collector may take nothing before it is given up, with its unit.
     #[arg(long, value_name = "TIME", default_value = "1min")]
     pub give_up_after: String,
+
+    /// Processes of other hosts have ended, also where nothing in their files says so: then all of the run is there.
+    #[arg(long)]
+    pub ended: bool,
 
     /// Print one JSON document instead of text.
     #[arg(long)]

@@ -1,0 +1,120 @@
+//! One run of the store, and who may do what to it at a time.
+
+use super::known::Known;
+use super::lock;
+use crate::collect::note::Note;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+/// One run.
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// Held for reading while something is added, for writing while its folder is changed.
+    gate: RwLock<()>,
+    pub(super) note: Mutex<Option<Note>>,
+    files: Mutex<Files>,
+    /// Counts what was added, so that packing sees whether something was.
+    changes: AtomicU64,
+    changed_at: Mutex<Option<Instant>>,
+    /// Counts what shippers told.
+    beats: AtomicU64,
+    /// Milliseconds since 1970 when someone asked for it last; zero where nobody did since the start.
+    read_ms: AtomicU64,
+    /// Held by the one who writes down what a shipper told.
+    pub(super) telling: Mutex<()>,
+}
+
+/// By part and name.
+type Files = HashMap<(String, String), Arc<Mutex<Known>>>;
+
+impl Entry {
+    /// A run with the note that it has on disk.
+    pub(super) fn new(run: &str, note: Option<Note>) -> Entry {
+        Entry {
+            id: run.to_owned(),
+            gate: RwLock::default(),
+            note: Mutex::new(note),
+            files: Mutex::default(),
+            changes: AtomicU64::new(0),
+            changed_at: Mutex::default(),
+            beats: AtomicU64::new(0),
+            read_ms: AtomicU64::new(0),
+            telling: Mutex::default(),
+        }
+    }
+
+    /// Something may be added meanwhile.
+    pub fn shared(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing is added meanwhile.
+    pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        *lock(&self.changed_at) = Some(Instant::now());
+    }
+
+    pub(super) fn told(&self) {
+        self.beats.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How long nothing was added; none where nothing was since the start.
+    pub fn quiet(&self) -> Option<Duration> {
+        lock(&self.changed_at).map(|at| at.elapsed())
+    }
+
+    /// Goes up with each thing that is added.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Goes up with each thing that a shipper tells.
+    pub fn beats(&self) -> u64 {
+        self.beats.load(Ordering::Acquire)
+    }
+
+    /// Someone asks for it, so long after 1970.
+    pub fn was_read(&self, at: Duration) {
+        self.read_ms.fetch_max(at.as_millis() as u64, Ordering::AcqRel);
+    }
+
+    /// Time since 1970 when someone asked for it last.
+    pub fn read(&self) -> Duration {
+        Duration::from_millis(self.read_ms.load(Ordering::Acquire))
+    }
+
+    /// As if nobody had asked for it.
+    #[cfg(test)]
+    pub fn forget_reading(&self) {
+        self.read_ms.store(0, Ordering::Release);
+    }
+
+    /// The run's note; none of one that nobody shipped.
+    pub fn note(&self) -> Option<Note> {
+        lock(&self.note).clone()
+    }
+
+    pub(super) fn owner(&self) -> String {
+        lock(&self.note).as_ref().map(|note| note.owner.clone()).unwrap_or_default()
+    }
+
+    /// Forgets what is known of its files, since they are others now.
+    pub fn forget_files(&self) {
+        lock(&self.files).clear();
+    }
+
+    pub(super) fn forget_file(&self, part: &str, name: &str) {
+        lock(&self.files).remove(&(part.to_owned(), name.to_owned()));
+    }
+
+    pub(super) fn file(&self, part: &str, name: &str) -> Arc<Mutex<Known>> {
+        lock(&self.files).entry((part.to_owned(), name.to_owned())).or_default().clone()
+    }
+}

@@ -1,0 +1,74 @@
+"""A library's own stream object, with something before it that nobody sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+# Of a class, not of what its objects can do; and attributes, which are passed on below.
+_NOT_FORWARDED = frozenset(
+    "__class__ __class_getitem__ __del__ __delattr__ __dict__ __doc__ __getattr__ __getattribute__"
+    " __init__ __init_subclass__ __module__ __new__ __setattr__ __slots__ __subclasshook__"
+    " __weakref__".split()
+)
+_OWN = "_hodo_"
+
+
+class Proxy:
+    """Stands for another object: attributes, class, operators, pickling are the other's.
+
+    A class below says what it does itself; what it keeps for that begins with ``_hodo_``.
+    """
+
+    _hodo_stream: Any
+
+    def __new__(cls, _request: Any, stream: Any) -> Self:
+        made: Self = object.__new__(_class_for(cls, type(stream)))
+        made._hodo_stream = stream
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(_OWN):
+            raise AttributeError(name)
+        return getattr(self._hodo_stream, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith(_OWN):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._hodo_stream, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._hodo_stream, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._hodo_stream)
+
+
+_classes: WeakKeyDictionary[type, dict[type, type]] = WeakKeyDictionary()
+
+
+def _class_for(proxy: type, kind: type) -> type:
+    """``proxy`` with the special methods of ``kind``, which Python looks for in the class alone."""
+    made = _classes.setdefault(kind, {})
+    if proxy not in made:
+        own = {name for one in proxy.__mro__[:-1] for name in vars(one)}
+        special = {name for name in dir(kind) if name.startswith("__") and name.endswith("__")}
+        names = special - own - _NOT_FORWARDED
+        methods: dict[str, Any] = {
+            name: _forwarded(name) for name in names if callable(getattr(kind, name, None))
+        }
+        # Of one that cannot be hashed, so that it cannot here either.
+        methods |= {name: None for name in names if getattr(kind, name, _OWN) is None}
+        made[proxy] = type(proxy.__name__, (proxy,), {"__slots__": (), **methods})
+    return made[proxy]
+
+
+def _forwarded(name: str) -> Callable[..., Any]:
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._hodo_stream, name)(*args, **kwargs)
+
+    forward.__name__ = name
+    return forward

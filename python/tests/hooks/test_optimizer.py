@@ -1,0 +1,112 @@
+"""Steps of optimizers: each a scope, and of how many backward passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def accumulated(run: Any) -> list[int | None]:
+    return [each.get("accumulated") for each in run.attributes("optimizer")]
+
+
+def test_gradients_that_are_handed_out_add_to_none(trained: Any) -> None:
+    run = trained("""
+        for _ in range(2):
+            x = torch.randn(2, 4, requires_grad=True)
+            loss = model(x).sum()
+            (slope,) = torch.autograd.grad(loss, x, create_graph=True)
+            (loss + slope.norm()).backward()
+            optimizer.step()
+    """)
+    assert accumulated(run) == [None, None]
+
+
+def test_gradients_that_are_cleared_are_not_counted(trained: Any) -> None:
+    run = trained("""
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        loss_of(x, y).backward()
+        optimizer.zero_grad()
+        loss_of(x, y).backward()
+        optimizer.step()
+        loss_of(x, y).backward()
+        loss_of(x, y).backward()
+        optimizer.step()
+    """)
+    assert accumulated(run) == [None, 2]
+
+
+def test_nothing_is_said_where_it_is_not_known_whose_gradients(trained: Any) -> None:
+    run = trained("""
+        other = mlp()
+        of_other = torch.optim.Adam(other.parameters())
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        loss_of(x, y).backward()
+        loss_of(x, y, other).backward()
+        optimizer.step()
+        of_other.step()
+        del of_other
+        import gc
+        gc.collect()
+        loss_of(x, y).backward()
+        loss_of(x, y).backward()
+        optimizer.step()
+    """)
+    assert accumulated(run) == [None, None, 2]
+
+
+LBFGS = """
+    del optimizer
+    import gc
+    gc.collect()
+    searches = torch.optim.LBFGS(model.parameters(), max_iter=3)
+    x, y = torch.randn(2, 4), torch.tensor([0, 1])
+
+    def closure():
+        searches.zero_grad()
+        loss = loss_of(x, y)
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        searches.step(closure)
+"""
+
+
+def test_a_closure_that_clears_gradients_is_of_one_pass_each_time(trained: Any) -> None:
+    assert accumulated(trained(LBFGS)) == [None, None]
+
+
+def test_a_closure_that_is_not_called(trained: Any, tree: Any) -> None:
+    run = trained("""
+        class Lazy(torch.optim.SGD):
+            def step(self, closure=None):
+                return super().step()
+
+        lazy = Lazy(model.parameters(), lr=0.1)
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        for _ in range(3):
+            loss = loss_of(x, y)
+            loss.backward()
+            lazy.step(lambda: loss)
+    """)
+    assert run.tree == tree("""
+        backward 3
+        forward 3
+        optimizer 3
+    """)
+
+
+def test_a_closure_that_fails(trained: Any, tree: Any) -> None:
+    run = trained("""
+        def fails():
+            raise ValueError("mine")
+
+        for _ in range(2):
+            try:
+                optimizer.step(fails)
+            except ValueError:
+                pass
+        loss_of(torch.randn(2, 4), torch.tensor([0, 1])).backward()
+        optimizer.step()
+    """)
+    assert run.node("optimizer")["count"] == 1 and run.node("optimizer")["failed"] == 0

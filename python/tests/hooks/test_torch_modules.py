@@ -1,0 +1,133 @@
+"""Calls of torch's modules, of every kind and from everywhere: the program has what it has without hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_a_model_in_training_mode_that_only_infers(trained: Any) -> None:
+    run = trained("""
+        import threading
+
+        x = torch.randn(2, 4)
+
+        def infer(of):
+            with torch.no_grad():
+                for _ in range(40):
+                    of(x)
+
+        infer(mlp())
+        for _ in range(20):
+            step(x, torch.zeros(2, dtype=torch.long))
+        thread = threading.Thread(target=infer, args=(model,))
+        thread.start()
+        thread.join()
+    """)
+    assert run.tree.splitlines() == ["backward 20", "forward 100", "optimizer 20"]
+
+
+def test_scripted_traced_frozen_and_loaded_modules(trained: Any) -> None:
+    run = trained("""
+        import io
+
+        x = torch.randn(2, 4)
+        scripted, traced = torch.jit.script(mlp()), torch.jit.trace(mlp(), x)
+        frozen = torch.jit.freeze(torch.jit.script(mlp().eval()))
+        file = io.BytesIO()
+        torch.jit.save(scripted, file)
+        file.seek(0)
+        for of in (scripted, traced, frozen, torch.jit.load(file)):
+            for _ in range(30):
+                of(x)
+    """)
+    # Tracing calls it once more, and so does checking what was traced.
+    assert len(run.attributes("forward")) >= 120
+    assert {each["tag"] for each in run.attributes("forward")} == {"Sequential"}
+
+
+def test_what_others_do_with_calls_of_modules_is_not_passed_by(trained: Any) -> None:
+    run = trained("""
+        import torch.fx
+
+        def graph():
+            return [(node.op, str(node.target)) for node in torch.fx.symbolic_trace(mlp()).graph.nodes]
+
+        before = graph()
+        for _ in range(40):
+            step(torch.randn(2, 4), torch.zeros(2, dtype=torch.long))
+        assert graph() == before, (graph(), before)
+
+        called, call = [], nn.Module.__call__
+
+        def counted(self, *args, **kwargs):
+            called.append(type(self).__name__)
+            return call(self, *args, **kwargs)
+
+        nn.Module.__call__ = counted
+        model(torch.randn(2, 4))
+        print(called)
+    """)
+    assert run.output == "['Sequential', 'Linear', 'ReLU', 'Linear']\n"
+
+
+def test_a_module_that_is_called_late_has_its_scope(trained: Any) -> None:
+    run = trained("""
+        for _ in range(40):
+            step(torch.randn(2, 4), torch.zeros(2, dtype=torch.long))
+        nn.Linear(4, 4)(torch.randn(2, 4))
+        nn.ReLU()(torch.randn(2, 4))
+    """)
+    assert len(run.attributes("forward")) == 42
+    assert [each["tag"] for each in run.attributes("forward")][-2:] == ["Linear", "ReLU"]
+
+
+def test_compiled_modules_go_by_their_own_classes(trained: Any, torch2: Any) -> None:
+    run = trained("""
+        first = torch.compile(nn.Linear(4, 4), backend="eager")
+        second = torch.compile(nn.ReLU(), backend="eager")
+        for _ in range(20):
+            first(torch.randn(2, 4))
+            second(torch.randn(2, 4))
+    """)
+    assert [each["tag"] for each in run.attributes("forward")] == ["Linear", "ReLU"] * 20
+
+
+def test_a_module_that_is_not_made_takes_no_scope_from_others(trained: Any) -> None:
+    run = trained("""
+        class Forgets(nn.Module):
+            def __init__(self):
+                self.size = 4
+
+            def forward(self, x):
+                return x
+
+        try:
+            Forgets()(torch.zeros(1))
+            raise SystemExit("not raised")
+        except AttributeError:
+            pass
+        for _ in range(3):
+            model(torch.zeros(1, 4))
+    """)
+    assert sum(each.get("tag") == "Sequential" for each in run.attributes("forward")) == 3
+
+
+def test_a_loss_of_the_programs_own_is_not_what_is_trained(trained: Any, tree: Any) -> None:
+    run = trained("""
+        class Focal(nn.Module):
+            def forward(self, x, y):
+                return nn.functional.cross_entropy(x, y) ** 2
+
+        focal = Focal()
+        for epoch in range(2):
+            model.train()
+            for x, y in loader:
+                optimizer.zero_grad()
+                focal(model(x), y).backward()
+                optimizer.step()
+            model.eval()
+            for x, y in loader:
+                focal(model(x), y).item()
+    """)
+    assert run.node("epoch")["count"] == 2 and run.node("evaluate")["count"] == 2
+    assert run.node("epoch", "step", "forward")["count"] == 16

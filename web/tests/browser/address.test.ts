@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { changed, devOrigin, holds, open, rows, to } from "./harness";
+
+test("bookmarks with broken escapes, parts of a nanosecond or no such table show what there is", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame?zoom=%25`);
+  await page.getByRole("treeitem", { name: /^train/ }).waitFor();
+  await to(page, "#/run/small/marks?marks=%25");
+  await page.getByText("no numbers to draw").or(page.getByRole("img", { name: "% over time" })).waitFor();
+  await to(page, "#/run/small/tables?table=nosuch");
+  await page.getByRole("table", { name: "scopes" }).waitFor();
+  const asked = page.waitForRequest(/flame\?/);
+  await to(page, "#/run/small/flame?t0=1.5&t1=9e6");
+  assert.match((await asked).url(), /t0=2&t1=9000000/);
+  await page.getByRole("tree", { name: "Flame graph" }).waitFor();
+  check();
+  await close();
+});
+
+test("a view that fails says so, and the others still work", async () => {
+  const { page, close } = await open(`${await devOrigin()}#/runs`);
+  await changed(page, /small\/report/, () => ({}));
+  await to(page, "#/run/small/overview");
+  await page.getByRole("alert").getByText("This view failed").waitFor();
+  await page.getByRole("link", { name: "Flame" }).click();
+  await page.getByRole("treeitem", { name: /^train/ }).waitFor();
+  await close();
+});
+
+test("the Compare tab opens from the list of runs, and the second run may be chosen first", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await page.getByRole("link", { name: "Compare" }).click();
+  await page.getByRole("heading", { name: "Choose two runs" }).waitFor();
+  const [before, after] = [page.getByRole("combobox").first(), page.getByRole("combobox").last()];
+  await after.selectOption("small-after");
+  await page.waitForURL(/#\/compare\/\/small-after$/);
+  await holds(async () => assert.equal(await before.inputValue(), ""));
+  await before.selectOption("small");
+  await page.getByText("What changed").waitFor();
+  await holds(async () => assert.equal(await page.title(), "Compare · small and small-after · hodo"));
+  check();
+  await close();
+});
+
+test("what is not comparable is compared all the same where that is asked for", async () => {
+  const { page, close } = await open(`${await devOrigin()}#/compare/small/hostile`);
+  await page.getByRole("button", { name: "Compare all the same" }).click();
+  await page.getByText("Not comparable, and compared all the same: they have no scope in common").waitFor();
+  await page.getByText("What changed").waitFor();
+  await page.goBack();
+  await page.getByRole("heading", { name: "These two are not comparable" }).waitFor();
+  await close();
+});
+
+test("Back leads out of a box of the flame graph, not out of the view", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await to(page, "#/run/small/flame");
+  await page.getByRole("treeitem", { name: /^backward/ }).click();
+  await page.waitForURL(/zoom=/);
+  await page.goBack();
+  await page.getByRole("treeitem", { name: /^train/ }).waitFor();
+  assert.match(page.url(), /\/flame$/);
+  check();
+  await close();
+});
+
+test("the steps of the overview are those that fit the filter", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/overview?filter=index%3C7`);
+  await page.getByRole("img", { name: /Time of 7 steps/ }).waitFor();
+  await to(page, "#/run/small/overview?filter=index%3E99999");
+  await page.getByText("No step fits the filter.").waitFor();
+  check();
+  await close();
+});
+
+test("SQL behind a table says that it knows neither filter nor range", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables`);
+  const note = page.getByText("This is of the whole run");
+  await page.getByRole("button", { name: "SQL", exact: true }).click();
+  await page.getByText("from tree order by self_ns desc").waitFor();
+  assert.equal(await note.count(), 0);
+  await to(page, "#/run/small/tables?filter=index%3E3&t0=1&t1=900000000");
+  await note.waitFor();
+  await holds(async () => assert.match(await note.innerText(), /the filter and range are not in it/));
+  check();
+  await close();
+});
+
+test("tables of a range say that scopes are whole there, and have no share of their parents", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables?t0=1&t1=900000000`);
+  const note = page.getByText("Whole scopes that were open in the range");
+  const share = page.getByRole("button", { name: "of parent" });
+  await page.getByRole("table", { name: "scopes" }).waitFor();
+  await note.waitFor();
+  assert.equal(await share.count(), 0);
+  await page.getByRole("button", { name: "Whole run" }).click();
+  await share.waitFor();
+  assert.equal(await note.count(), 0);
+  check();
+  await close();
+});
+
+test("a flame graph of paths that are all too small says so", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await changed(page, /small\/flame/, () => ({ by: "wall", total_ns: 5e9, why: null, roots: [], rest: { paths: 200_000, value_ns: 5e9 } }));
+  await to(page, "#/run/small/flame");
+  await page.getByRole("heading", { name: "Every path is too small to show" }).waitFor();
+  await page.getByText("200\u202f000 paths with 5.00 s together").waitFor();
+  check();
+  await close();
+});
+
+test("paths that an answer leaves out are said in overview and tables", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  let keeps = 2;
+  await changed<{ nodes: unknown[] }>(page, /small\/report/, (report) => ({ ...report, nodes: report.nodes.slice(0, keeps), nodes_left_out: 3000 - keeps }));
+  await to(page, "#/run/small/overview");
+  await page.getByText("2\u202f998 paths of scopes are not in this answer").waitFor();
+  await page.getByRole("link", { name: "Tables" }).click();
+  await page.getByText("2\u202f998 paths of scopes are not in this answer").waitFor();
+  await holds(async () => assert.equal((await rows(page, "scopes")).length, 2));
+  keeps = 0;
+  await page.reload();
+  await page.getByRole("heading", { name: "The scopes are not here" }).waitFor();
+  assert.equal(await page.getByText("has no scopes so far").count(), 0);
+  check();
+  await close();
+});
+
+test("a run of readings alone says so", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await changed<object>(page, /empty\/report/, (report) => ({ ...report, state: null, machines: [{ host: "node1", live: false, absent: [], gpus: [], series: [], lost_rows: 0 }] }));
+  await to(page, "#/run/empty/overview");
+  await page.getByRole("heading", { level: 1 }).getByText("readings only").waitFor();
+  check();
+  await close();
+});
+
+test("an error and its scope share the room of their card", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/overview`, { width: 1280 });
+  const error = page.getByRole("table", { name: "Scopes that failed or are open" }).getByText("No such file");
+  assert.ok((await error.boundingBox())!.width > 150);
+  check();
+  await close();
+});
+
+test("long names of scopes stay inside their card", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`, { width: 1280 });
+  await changed<{ by_self: { name: string }[] }>(page, /small\/report/, (report) => ({ ...report, by_self: report.by_self.map((scope) => ({ ...scope, name: scope.name.repeat(60) })) }));
+  await to(page, "#/run/small/overview");
+  const table = page.getByRole("table", { name: "Scopes with most time of their own" });
+  await table.waitFor();
+  const [inside, card] = [await table.boundingBox(), await table.locator("..").boundingBox()];
+  assert.ok(inside!.x + inside!.width <= card!.x + card!.width - 16, `${JSON.stringify(inside)} in ${JSON.stringify(card)}`);
+  check();
+  await close();
+});

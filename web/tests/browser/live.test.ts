@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { devRuns } from "../../dev/runs";
+import { atEnd, devServer, holds, open, rows, settled, view, PATIENCE_MS } from "./harness";
+import { HODO, real, serve, started } from "./hodo";
+
+const endOf = (page: Page) => view(page).then(({ end_ns }) => end_ns);
+const grows = async (page: Page) => {
+  const before = await endOf(page);
+  await page.waitForFunction((end) => (window as unknown as { hodoTimeline: { end_ns: number } }).hodoTimeline.end_ns > end, before, { timeout: PATIENCE_MS });
+};
+
+/** Shows or hides a page, as its browser would. */
+const show = (page: Page, isShown: boolean) => page.evaluate((hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, !isShown);
+
+/** How many streams of events a page has open. */
+const countStreams = (page: Page) => page.addInitScript(() => {
+  const Plain = EventSource;
+  const streams: EventSource[] = [];
+  Object.assign(window, { streams, EventSource: class extends Plain { constructor(url: string) { super(url); streams.push(this); } } });
+});
+const streams = (page: Page) => page.evaluate(() => (window as unknown as { streams: EventSource[] }).streams.filter(({ readyState }) => readyState !== EventSource.CLOSED).length);
+
+test("eight tabs side by side all work and follow a run, by one stream", async () => {
+  const { origin } = await devServer(4000);
+  const address = `${origin}#/run/growing/timeline`;
+  const { page: first, check, close } = await open(address, { prepare: countStreams });
+  const pages = [first];
+  for (let tab = 1; tab < 8; tab++) {
+    const page = await first.context().newPage();
+    await countStreams(page);
+    await page.goto(address);
+    pages.push(page);
+  }
+  for (const page of pages) await settled(page);
+  await Promise.all(pages.map(grows));
+  const held = await Promise.all(pages.map(streams));
+  assert.equal(held.reduce((a, b) => a + b), 1);
+  const holder = pages[held.indexOf(1)]!;
+  await holder.close();
+  await Promise.all(pages.filter((page) => page !== holder).map(grows));
+  check();
+  await close();
+});
+
+test("a hidden tab holds no stream; shown again it has what it missed", async () => {
+  const { origin, runs } = await devServer(4000);
+  const { page, check, close } = await open(`${origin}#/run/growing/timeline`, { prepare: countStreams });
+  await settled(page);
+  await grows(page);
+  await show(page, false);
+  assert.equal(await streams(page), 0);
+  const run = runs.find(({ id }) => id === "growing")!;
+  // It grows once more, and never again.
+  run.end_ns += 1e9;
+  run.state = "finished";
+  await page.waitForTimeout(1500);
+  assert.ok((await endOf(page)) < run.end_ns);
+  await show(page, true);
+  await page.waitForFunction((end) => (window as unknown as { hodoTimeline: { end_ns: number } }).hodoTimeline.end_ns === end, run.end_ns, { timeout: PATIENCE_MS });
+  assert.equal(await streams(page), 1);
+  check();
+  await close();
+});
+
+test("without locks between tabs each shown tab has its own stream", async () => {
+  const { origin } = await devServer(4000);
+  const prepare = async (page: Page) => {
+    await page.addInitScript(() => Object.defineProperty(navigator, "locks", { value: undefined }));
+    await countStreams(page);
+  };
+  const { page, check, close } = await open(`${origin}#/run/growing/timeline`, { prepare });
+  await settled(page);
+  await grows(page);
+  await show(page, false);
+  assert.equal(await streams(page), 0);
+  check();
+  await close();
+});
+
+test("kernels that come after their scopes appear where boxes were drawn before", async () => {
+  const { origin, runs } = await devServer(4000);
+  const late = { ...devRuns(4000).find(({ id }) => id === "growing")!, id: "late", isLate: true };
+  runs.push(late);
+  const { page, check, close } = await open(`${origin}#/run/late/timeline?v0=100000000&v1=200000000`);
+  await settled(page);
+  const boxes = () => page.evaluate(() => (window as unknown as { hodoTimeline: { batch: { count: number } } }).hodoTimeline.batch.count);
+  const before = await boxes();
+  // From now on every count of boxes is noted: what is drawn is never less than before.
+  await page.evaluate(() => {
+    const counts: number[] = [];
+    Object.assign(window, { counts });
+    const look = () => { counts.push((window as unknown as { hodoTimeline: { batch: { count: number } } }).hodoTimeline.batch.count); requestAnimationFrame(look); };
+    look();
+  });
+  late.isLate = false;
+  await page.waitForFunction((count) => (window as unknown as { hodoTimeline: { batch: { count: number } } }).hodoTimeline.batch.count > count, before, { timeout: PATIENCE_MS });
+  const counts = await page.evaluate(() => (window as unknown as { counts: number[] }).counts);
+  assert.ok(Math.min(...counts) >= before, "nothing flickers");
+  check();
+  await close();
+});
+
+test("a view with something selected stays, until it is to follow again", async () => {
+  const { origin } = await devServer(4000);
+  const { page, check, close } = await open(`${origin}#/run/growing/timeline`);
+  await settled(page);
+  const follow = page.getByRole("button", { name: "Follow" });
+  await grows(page);
+  await holds(async () => assert.equal(await follow.count(), 0));
+  await page.getByRole("treeitem", { name: /thread main/ }).focus();
+  await page.keyboard.press("Enter");
+  await follow.waitFor();
+  const { t0, t1 } = await view(page);
+  await grows(page);
+  await grows(page);
+  assert.deepEqual([(await view(page)).t0, (await view(page)).t1], [t0, t1]);
+  await follow.click();
+  await grows(page);
+  await grows(page);
+  const followed = await view(page);
+  assert.ok(followed.t1 >= followed.end_ns, "though something is selected");
+  await page.keyboard.press("Escape");
+  for (let press = 0; press < 4; press++) await page.keyboard.press("w");
+  await follow.waitFor();
+  const near = await view(page);
+  await follow.click();
+  const moved = await view(page);
+  assert.ok(moved.t1 >= moved.end_ns && Math.abs(moved.t1 - moved.t0 - (near.t1 - near.t0)) < 2, "as wide as it was");
+  await grows(page);
+  await holds(async () => assert.ok((await view(page)).t1 >= (await view(page)).end_ns));
+  check();
+  await close();
+});
+
+test("a range that is being dragged stays while the run grows", async () => {
+  const { origin } = await devServer(4000);
+  const { page, check, close } = await open(`${origin}#/run/growing/timeline`);
+  await settled(page);
+  const range = () => page.evaluate(() => (window as unknown as { hodoTimeline: { overlay: { range: object | null } } }).hodoTimeline.overlay.range);
+  await page.locator(".tl-canvases .front").hover({ position: { x: 300, y: 60 } });
+  await page.mouse.down();
+  await page.mouse.move(700, 300, { steps: 4 });
+  const dragged = await range();
+  assert.ok(dragged);
+  await grows(page);
+  await grows(page);
+  assert.deepEqual(await range(), dragged);
+  await page.mouse.up();
+  await page.waitForURL(/t0=\d+&t1=\d+/);
+  check();
+  await close();
+});
+
+test("a search and the steps of a live run count on", async () => {
+  const { origin, runs } = await devServer(4000);
+  const { page, check, close } = await open(`${origin}#/run/growing/timeline?q=optimizer`);
+  await settled(page);
+  await page.getByText("40 found").waitFor();
+  await page.keyboard.press("]");
+  await page.getByText(/^step \d+,/).waitFor({ state: "attached" });
+  const main = runs.find(({ id }) => id === "growing")!.tracks[0]!;
+  main.levels = main.levels.map((level, depth) => (depth === 2 ? { ...level, each: level.each * 2 } : level));
+  main.counts = main.counts.map((count, depth) => (depth >= 2 ? count * 2 : count));
+  await page.getByText("80 found").waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.type("75");
+  await page.keyboard.press("Enter");
+  await page.getByText(/^step 75,/).waitFor({ state: "attached" });
+  check();
+  await close();
+});
+
+test("the list of runs counts on while one is recorded that nobody opened, and says when it has ended", real, async () => {
+  const dir = mkdtempSync(path.join(tmpdir(), "hodo-list-"));
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
+  const { page, check, close } = await open(await serve(dir));
+  await page.getByText("No runs").first().waitFor();
+  const demo = spawn(HODO!, ["demo", "--seconds", "8", "--dir", dir]);
+  atEnd(() => demo.kill());
+  const row = page.getByRole("table", { name: "runs" }).locator("tbody tr");
+  await row.getByText("live", { exact: true }).waitFor();
+  const titles = await page.getByRole("table", { name: "runs" }).locator("thead th").allInnerTexts();
+  const scopes = async () => Number((await rows(page, "runs"))[0]![titles.findIndex((title) => title.startsWith("scopes"))]!.replaceAll(/\D/g, ""));
+  const first = await scopes();
+  await holds(async () => assert.ok((await scopes()) > first));
+  assert.equal(demo.exitCode, null, "while it is recorded");
+  await row.getByText("finished", { exact: true }).waitFor();
+  check();
+  await close();
+});
+
+test("a server that was started again at the same port is said to need its new address", real, async () => {
+  const dir = mkdtempSync(path.join(tmpdir(), "hodo-page-"));
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
+  const start = (port: string) => {
+    const server = spawn(HODO!, ["view", "--no-open", "--port", port, "--dir", dir]);
+    atEnd(() => server.kill());
+    return { server, url: started(server) };
+  };
+  const first = start("0");
+  const url = await first.url;
+  const { page, close } = await open(url);
+  await page.getByText("No runs").first().waitFor();
+  const ended = new Promise((done) => first.server.on("exit", done));
+  first.server.kill();
+  await page.getByText("no server").waitFor();
+  await ended;
+  const again = await start(new URL(url).port).url;
+  const sign = page.getByText("old address: open the one that hodo view printed");
+  await sign.waitFor();
+  // Who follows the new address in another tab lets this one in too.
+  await (await page.context().newPage()).goto(again);
+  await sign.waitFor({ state: "detached" });
+  await close();
+});

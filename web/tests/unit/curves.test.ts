@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { drawn, joined } from "../../src/views/marks-curves";
+
+test("curves on one axis: nothing is invented between the values of a run, and its gaps stay gaps", () => {
+  assert.deepEqual(joined([{ x: [0, 100], y: [0, 10] }, { x: [90], y: [5] }]), { x: [0, 90, 100], ys: [[0, undefined, 10], [undefined, 5, undefined]] });
+  const gap = joined([{ x: [0, 2, 4], y: [1, null, 3] }, { x: [1, 3], y: [5, 6] }]);
+  assert.deepEqual(gap, { x: [0, 1, 2, 3, 4], ys: [[1, null, null, null, 3], [undefined, 5, undefined, 6, undefined]] });
+  assert.deepEqual(joined([]), { x: [], ys: [] });
+});
+
+test("a curve is the same alone and beside another, smoothed and with several values at one step", () => {
+  const one = { x: [0, 1, 1, 2, 5], y: [4, 1, 9, null, 2] };
+  const other = { x: [0.5, 1, 3], y: [7, 7, 7] };
+  const alone = drawn([one], 0.7, false);
+  const beside = drawn([one, other], 0.7, false);
+  const own = beside.x.map((x, at) => [x, beside.ys[0]![at]]).filter(([x, y]) => y !== undefined && one.x.includes(x!));
+  assert.deepEqual(own, alone.x.map((x, at) => [x, alone.ys[0]![at]]));
+});
+
+test("a log axis leaves out what is not above 0, after smoothing", () => {
+  assert.deepEqual(drawn([{ x: [0, 1, 2], y: [0, 4, -1] }], 0, true).ys, [[null, 4, null]]);
+});
+
+test("points that stand for several values have a band from the least to the largest of them, others have none", () => {
+  const points = { x: [0, 10], y: [2, 3], min: [1, 3], max: [4, 3] };
+  const exact = { x: [5], y: [7], min: [7], max: [7] };
+  assert.deepEqual(drawn([points, exact], 0, false).bands, [{ low: [1, undefined, 3], high: [4, undefined, 3] }, null]);
+  assert.deepEqual(drawn([{ ...points, min: [-1, 3] }], 0, true).bands[0]?.low, [null, 3]);
+  assert.deepEqual(drawn([{ x: [0], y: [1] }], 0, false).bands, [null]);
+});
