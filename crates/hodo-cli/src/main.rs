@@ -21,6 +21,7 @@ mod runs;
 mod serve;
 mod share;
 mod ship;
+mod signals;
 mod sql;
 mod state;
 mod term;

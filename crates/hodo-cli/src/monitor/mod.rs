@@ -3,20 +3,19 @@
 mod background;
 mod pidfile;
 pub mod prometheus;
-mod signals;
 mod target;
 mod told;
 
 use crate::args::MonitorArgs;
 use crate::output::{Failure, Outcome};
 use crate::ship::beside::{Beside, WAIT};
+use crate::signals::Signals;
 use crate::term::number;
 use background::Background;
 use hodo_machine::gpu::Visible;
 use hodo_machine::{Kind, Limits, MIN_INTERVAL, Parts, Roots, Sampling, Settings};
 use pidfile::PidFile;
 use prometheus::Endpoint;
-use signals::Signals;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use target::Target;

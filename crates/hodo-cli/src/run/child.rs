@@ -35,9 +35,10 @@ const PASSED_ON: [i32; 8] = [
 ];
 
 /// Starts the program, says its number to `started`, passes signals on, and waits for its end.
-pub fn run(command: &mut Command, started: impl FnOnce(u32)) -> Result<Ended, Failed> {
-    let before = Blocked::new();
-    let Blocked { mask, of_children } = before;
+/// Signals that come after that wait, until [`Blocked::lift`].
+pub fn run(command: &mut Command, started: impl FnOnce(u32)) -> Result<(Ended, Blocked), Failed> {
+    let blocked = Blocked::new();
+    let Blocked { mask, of_children } = blocked;
     // SAFETY: the closure makes two system calls and touches nothing else.
     unsafe {
         command.pre_exec(move || {
@@ -48,7 +49,7 @@ pub fn run(command: &mut Command, started: impl FnOnce(u32)) -> Result<Ended, Fa
     };
     let child = command.spawn().map_err(|error| Failed::of(&error))?;
     started(child.id());
-    Ok(wait(child.id() as libc::pid_t))
+    Ok((wait(child.id() as libc::pid_t), blocked))
 }
 
 impl Failed {
@@ -66,8 +67,8 @@ impl Failed {
     }
 }
 
-/// Signals wait to be taken one by one, until this is dropped.
-struct Blocked {
+/// Signals wait to be taken one by one.
+pub struct Blocked {
     mask: libc::sigset_t,
     of_children: libc::sighandler_t,
 }
@@ -83,10 +84,9 @@ impl Blocked {
             Blocked { mask, of_children }
         }
     }
-}
 
-impl Drop for Blocked {
-    fn drop(&mut self) {
+    /// They come as they did before, also those that waited.
+    pub fn lift(self) {
         // SAFETY: the mask is what it was.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.mask, std::ptr::null_mut()) };
     }

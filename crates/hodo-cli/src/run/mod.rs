@@ -49,7 +49,7 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     if let Some(Ok(_)) = &shipper {
         command.env("HODO_SHIPPER", hodo_ship::host());
     }
-    // The thread it starts blocks all signals, so those for the program still come to this one.
+    // The threads it starts block all signals, so those for the program still come to this one.
     let ended = child::run(&mut command, |pid| {
         sampling = interval.map(|interval| beside(&launch.run, interval, pid));
         page.iter_mut().for_each(Page::start);
@@ -58,13 +58,17 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
         sampling.stop();
         name(&launch.run, &args.command, began);
     }
-    let ended = match ended {
+    let (ended, blocked) = match ended {
         Ok(ended) => ended,
         Err(Failed { why, code }) => {
             let program = program.to_string_lossy();
             return Ok(fail(&format!("cannot run `{program}`: {why}"), code));
         }
     };
+    if page.is_none() {
+        // With a page they wait for it: a Ctrl-C from here on is what ends it.
+        blocked.lift();
+    }
     if !args.quiet && !launch.is_inner {
         output::note(&told::line(&launch.run));
         sampling.iter().filter_map(|s| told::trouble(&s.status())).for_each(|w| output::note(&w));

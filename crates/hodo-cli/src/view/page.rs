@@ -1,6 +1,7 @@
 //! The page of a run beside what records it, and after that until Ctrl-C: `hodo run --open`, `hodo demo --open`.
 
 use crate::output::{self, Failure};
+use crate::signals::Signals;
 use crate::view;
 use hodo_server::Server;
 use std::path::Path;
@@ -16,8 +17,8 @@ pub struct Page {
 
 struct Serving {
     thread: JoinHandle<std::io::Result<()>>,
-    /// Says whether to stay when the program has ended.
-    ended: oneshot::Sender<bool>,
+    /// Dropped when nobody is to be answered any more.
+    ended: oneshot::Sender<()>,
 }
 
 impl Page {
@@ -31,19 +32,14 @@ impl Page {
         Ok(Page { server: Some(server), url, serving: None })
     }
 
-    /// Begins to answer. Threads made here leave signals to the one that waits for the program.
+    /// Begins to answer, on threads that leave signals to this one.
     pub fn start(&mut self) {
         let Some(server) = self.server.take() else { return };
-        let (ended, heard) = oneshot::channel();
-        let answer = move || {
-            server.run(async move {
-                if heard.await.unwrap_or(false) {
-                    // Only now, so that Ctrl-C was the program's before.
-                    let _ = tokio::signal::ctrl_c().await;
-                }
-            })
-        };
+        let (ended, heard) = oneshot::channel::<()>();
+        let answer = move || server.run(async move { _ = heard.await });
+        let signals = Signals::block();
         let thread = std::thread::Builder::new().name("hodo-page".into()).spawn(answer);
+        signals.restore();
         self.serving = thread.ok().map(|thread| Serving { thread, ended });
         view::browser::open(&self.url);
     }
@@ -54,14 +50,17 @@ impl Page {
         self
     }
 
-    /// The program has ended: answers on until Ctrl-C if `stays`.
+    /// The program has ended: answers on until Ctrl-C if `stays`. One that came since signals were
+    /// blocked counts.
     pub fn finish(self, stays: bool) {
         let Some(Serving { thread, ended }) = self.serving else { return };
-        if stays {
-            output::note(&format!("hodo: the page stays until Ctrl-C: {}", self.url));
-        }
         // A server that has failed listens no more.
-        let _ = ended.send(stays);
+        if stays && !thread.is_finished() {
+            let signals = Signals::block();
+            output::note(&format!("hodo: the page stays until Ctrl-C: {}", self.url));
+            signals.wait_for_one();
+        }
+        drop(ended);
         let _ = thread.join();
     }
 }

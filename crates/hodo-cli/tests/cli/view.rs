@@ -20,6 +20,15 @@ pub struct Viewed {
 impl Viewed {
     /// Starts `command` and waits for the address, which it says on either output.
     pub fn start(command: &mut Command) -> Viewed {
+        Viewed::start_until(command, "token=")
+    }
+
+    /// The same of `hodo run --open`, and waits for its program's end: until then Ctrl-C is for that.
+    pub fn start_and_end(command: &mut Command) -> Viewed {
+        Viewed::start_until(command, "stays until Ctrl-C")
+    }
+
+    fn start_until(command: &mut Command, words: &str) -> Viewed {
         let (reader, writer) = std::io::pipe().unwrap();
         command.stdout(writer.try_clone().unwrap()).stderr(writer).process_group(0);
         let child = command.spawn().unwrap();
@@ -27,8 +36,8 @@ impl Viewed {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut lines = BufReader::new(reader).lines();
         let mut said = Vec::new();
-        while said.last().is_none_or(|line: &String| !line.contains("token=")) {
-            said.push(lines.next().expect("the address").unwrap());
+        while said.last().is_none_or(|line: &String| !line.contains(words)) {
+            said.push(lines.next().expect(words).unwrap());
         }
         let mut viewed = Viewed { child, said };
         // Whoever is answered once can be interrupted.
@@ -145,9 +154,22 @@ fn a_run_is_looked_at_while_it_is_recorded_and_afterwards() {
     let mut command = hodo(dir.path(), &["run", "--open", "--", "sh", "-c", "exit 3"]);
     command.env("HODO_LIBRARY", env!("CARGO_BIN_EXE_hodo")).env_remove("SSH_CONNECTION");
     command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("BROWSER");
-    let viewed = Viewed::start(&mut command);
+    let viewed = Viewed::start_and_end(&mut command);
     assert!(viewed.get("/api/runs").starts_with("HTTP/1.1 200"));
     assert_eq!(viewed.interrupt().code(), Some(3), "the program's own code");
+}
+
+#[test]
+fn a_ctrl_c_between_the_programs_end_and_the_page_ends_the_page() {
+    let dir = Folder::new();
+    // Not from the program, whose own signals are not for hodo, and when it has ended for sure.
+    let late = "pid=$PPID; (while kill -0 $$ 2>/dev/null; do :; done; kill -INT $pid) & exit 3";
+    for _ in 0..20 {
+        let mut command = hodo(dir.path(), &["run", "--open", "--", "sh", "-c", late]);
+        command.env("HODO_LIBRARY", env!("CARGO_BIN_EXE_hodo")).env_remove("SSH_CONNECTION");
+        command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("BROWSER");
+        assert_eq!(command.output().unwrap().status.code(), Some(3));
+    }
 }
 
 /// The answers in a shared file.
