@@ -75,8 +75,7 @@ fn run_example(example: &str, folder: &Path) {
         ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
             .iter()
             .for_each(|name| _ = shell.env_remove(name));
-        let start =
-            if example.contains("--open") { Viewed::start_and_end } else { Viewed::start };
+        let start = if example.contains("--open") { Viewed::start_and_end } else { Viewed::start };
         let ended = start(&mut shell).interrupt();
         assert!(ended.success(), "`{example}`: {ended}");
         return;
