@@ -95,7 +95,10 @@ pub enum ShipError {
         why: String,
     },
     /// Some files were refused.
-    #[error("{count} of the run's files were refused; the first: {first}")]
+    #[error(
+        "{count} of the run's files were refused, so the collector was not told that this is all; \
+         the first: {first}"
+    )]
     Files {
         /// How many.
         count: usize,

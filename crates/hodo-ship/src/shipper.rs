@@ -191,6 +191,10 @@ impl Shipper<'_> {
 
     /// The last word; false when it was not heard and waited for.
     fn finish(&mut self) -> Result<bool, ShipError> {
+        // A collector that hears it packs the run, without what it refused.
+        if self.round.refused().is_some() {
+            return Ok(true);
+        }
         match self.round.finish() {
             Ok(()) => Ok(true),
             Err(refusal) => self.wait(refusal).map(|()| false),

@@ -230,6 +230,30 @@ fn a_file_that_differs_stops_that_file_alone() {
 }
 
 #[test]
+fn a_run_of_which_a_file_was_refused_is_not_said_to_be_all_there() {
+    // Whole files and those that grow, by all who ship.
+    for (before, status) in [(2, 400), (3, 415), (4, 400), (5, 409)] {
+        for mode in [Mode::Follow, Mode::Once, Mode::Everything] {
+            let (run, collector) = (Run::ended(), Collector::start());
+            collector.fail(&vec![Fault::Keep(u64::MAX); before]);
+            collector.fail(&[Fault::Answer(status, "")]);
+            let settings = run.settings(&collector.url, mode);
+            let error = go(&settings).unwrap_err().to_string();
+            assert!(error.contains("1 of the run's files") && error.contains("not told"), "{error}");
+            {
+                let held = collector.held.lock().unwrap();
+                assert!(held.beats.iter().all(|beat| beat["done"] == false), "{mode:?} {status}");
+                let last = &held.beats.last().unwrap()["processes"];
+                assert_eq!(*last, json!([{"part": PART, "live": false}]), "that it ended is told");
+            }
+            go(&settings).unwrap();
+            run.assert_there(&collector);
+            assert_eq!(collector.held.lock().unwrap().beats.last().unwrap()["done"], true);
+        }
+    }
+}
+
+#[test]
 fn a_collector_that_is_not_there_is_given_up() {
     let run = Run::ended();
     let mut settings = run.settings("http://127.0.0.1:9", Mode::Once);
