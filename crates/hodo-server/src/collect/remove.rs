@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use hodo_trace::{ProcessState, Run, Shipped};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,8 +25,7 @@ pub async fn remove(
         check_run(&run)?;
     }
     apart(move || {
-        let folder = collecting.depot.folder(&run);
-        if !Run::is_at(&folder) {
+        if !is_there(&collecting, &run)? {
             let words = format!("no run with the id `{run}`; /api/runs lists them");
             return Err(Refusal::new(StatusCode::NOT_FOUND, words));
         }
@@ -38,6 +38,15 @@ pub async fn remove(
         }
     })
     .await
+}
+
+/// Whether there is something of a run to remove: a beat alone begins one that no list shows.
+fn is_there(inside: &Inside, run: &str) -> io::Result<bool> {
+    if Run::is_at(&inside.depot.folder(run)) {
+        return Ok(true);
+    }
+    let note = inside.depot.known(run)?.and_then(|entry| entry.note());
+    Ok(note.is_some_and(|note| !note.is_going))
 }
 
 /// Removes a run and returns what it took; none of one that is live, which stays.
@@ -192,31 +201,43 @@ fn in_turn(inside: &Inside, mut runs: Vec<(Duration, String)>) -> Vec<String> {
     runs.into_iter().map(|(_, run)| run).collect()
 }
 
-/// Whether a run will not be in the store elsewhere: it is made of spans, cannot be packed, or was
-/// pushed packed.
+/// Whether a run will not be in the store elsewhere: it is made of spans, cannot be packed, was pushed
+/// packed, or nothing but beats came of it.
 fn is_never_stored(inside: &Inside, run: &str) -> bool {
     let note = inside.depot.entry(run).ok().and_then(|entry| entry.note());
-    let is_pushed = || hodo_trace::packed::is_packed(&inside.depot.folder(run));
+    let folder = inside.depot.folder(run);
+    let is_never_packed = || hodo_trace::packed::is_packed(&folder) || !Run::is_at(&folder);
     super::otlp::is_id(run)
         || note.is_some_and(|note| {
             !note.may_be_elsewhere()
-                && (note.pack_failure.is_some() || (!note.is_packed && is_pushed()))
+                && (note.pack_failure.is_some() || (!note.is_packed && is_never_packed()))
         })
 }
 
 /// Runs that have ended: when each was heard of last, and its id.
 fn ended_runs(inside: &Inside, quiet_after: Duration) -> io::Result<Vec<(Duration, String)>> {
     let mut ended = Vec::new();
-    for folder in inside.shared.store.folders() {
-        let Some(run) = folder.file_name().and_then(|name| name.to_str()) else { continue };
+    for run in all_runs(inside)? {
+        let folder = inside.depot.folder(&run);
         let heard = heard(&folder);
         let has_ended = Shipped::read(&folder).is_some_and(|shipped| shipped.is_done())
             || now().saturating_sub(heard).min(inside.began.elapsed()) > quiet_after;
         if has_ended && !is_live(&folder) {
-            ended.push((heard, run.to_owned()));
+            ended.push((heard, run));
         }
     }
     Ok(ended)
+}
+
+/// All runs that take room: those of spans have no note, and those that only a beat came of are shown
+/// by no list.
+fn all_runs(inside: &Inside) -> io::Result<BTreeSet<String>> {
+    let shown = inside.shared.store.folders();
+    let shown = shown.iter().filter_map(|folder| folder.file_name()?.to_str());
+    let noted = inside.depot.noted()?.into_iter();
+    // Of one that is being removed only what lies elsewhere is left.
+    let is_there = |run: &String| inside.depot.folder(run).exists();
+    Ok(shown.map(str::to_owned).chain(noted.filter(is_there)).collect())
 }
 
 /// Time since 1970 when a run was heard of last.
@@ -239,7 +260,8 @@ pub fn now() -> Duration {
 mod tests {
     use super::*;
     use crate::collect::CollectorOptions;
-    use crate::collect::testing::{Folder, inside, inside_with, send};
+    use crate::collect::beat::Beat;
+    use crate::collect::testing::{Folder, SENDER, inside, inside_with, send};
     use hodo_format::ship::SHIPPED_FILE;
 
     #[test]
@@ -315,6 +337,28 @@ mod tests {
         assert!(!is_there("broken") && !is_there("pushed"), "{told:?}");
         assert!(!is_there("otlp~api-20231114-00"), "{told:?}");
         assert_eq!(told.len(), 4);
+        Ok(())
+    }
+
+    #[test]
+    fn runs_that_only_a_beat_came_of_make_room_and_can_be_removed() -> io::Result<()> {
+        let folder = Folder::new();
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(1 << 20);
+        let here = inside_with(&options, None);
+        let beat = |run: &str| here.depot.tell(run, SENDER, Beat::done("a")).is_ok();
+        let told = (0..1000).take_while(|n| beat(&format!("beat-{n}"))).count();
+        assert!(told > 10 && !beat("one-more"), "{told} filled it");
+        assert!(is_there(&here, "beat-0")? && !is_there(&here, "beat-x")?);
+        assert!(remove_run(&here, "beat-0")?.is_some_and(|bytes| bytes > 0));
+        assert!(!is_there(&here, "beat-0")?);
+        let keep = Keep { age: None, quiet_after: Duration::ZERO };
+        let wanted = Wanted { headroom: 0, refused: 512 << 10 };
+        assert!(make_room(&here, keep, wanted)?.len() > 10);
+        assert!(beat("one-more"));
+        let old = Keep { age: Some(Duration::ZERO), quiet_after: Duration::ZERO };
+        make_room(&here, old, Wanted::default())?;
+        assert_eq!((here.depot.noted()?.len(), here.depot.usage.total()), (0, 0));
         Ok(())
     }
 
