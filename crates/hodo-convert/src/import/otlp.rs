@@ -28,13 +28,15 @@ pub struct OtlpRun<'a> {
     pub app: &'a str,
     /// Spans that it may have; the rest is left out.
     pub most_spans: usize,
+    /// Spans, at the least, that were lost where the requests were kept; they count as left out.
+    pub spoilt: u64,
 }
 
 /// What was made of requests.
 pub struct OtlpMade {
     /// What is in the run.
     pub totals: Totals,
-    /// Spans that are not, since they have no id or are too many.
+    /// Spans that are not, since they have no id, are too many or were lost before.
     pub left_out: u64,
     /// What there is to say besides, a line each; `run.json` has it too.
     pub notes: Vec<String>,
@@ -48,7 +50,9 @@ pub fn otlp_run<I: Iterator<Item = std::io::Result<Vec<u8>>>>(
     run: &OtlpRun<'_>,
 ) -> Result<OtlpMade, ImportError> {
     let mut builder = Builder::new(folder);
-    let mut known = Known { most_spans: run.most_spans, ..Known::default() };
+    let (most_spans, left_out) = (run.most_spans, run.spoilt);
+    let mut known = Known { most_spans, left_out, ..Known::default() };
+    builder.notes.add("spans or more whose requests a disk has spoilt, left out", run.spoilt);
     for request in requests()? {
         known.meet(&decoded(&request?)?, &mut builder);
     }
@@ -317,14 +321,19 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("hodo-otlp-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let requests = || Ok(std::iter::once(Ok(request.clone())));
-        let made = otlp_run(requests, &folder, &OtlpRun { id: "run", app: "api", most_spans: 3 })?;
-        assert_eq!((made.totals.records.spans, made.left_out), (3, 2));
+        let about = OtlpRun { id: "run", app: "api", most_spans: 3, spoilt: 1 };
+        let made = otlp_run(requests, &folder, &about)?;
+        assert_eq!((made.totals.records.spans, made.left_out), (3, 3));
         assert_eq!(
             made.notes,
-            ["1 spans past the limit, left out", "1 spans without an id, left out"]
+            [
+                "1 spans or more whose requests a disk has spoilt, left out",
+                "1 spans past the limit, left out",
+                "1 spans without an id, left out"
+            ]
         );
         let about = std::fs::read_to_string(folder.join("run.json"))?;
-        assert!(about.contains("1 spans past the limit") && about.contains(r#""left_out":2"#));
+        assert!(about.contains("1 spans past the limit") && about.contains(r#""left_out":3"#));
         std::fs::remove_dir_all(folder)?;
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 use super::weigh;
 use crate::collect::durable;
+use crate::collect::janitor::tell;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,10 @@ const FILE: &str = "requests.log";
 const HEAD_BYTES: usize = 8;
 /// No request is longer.
 const MOST_BYTES: u32 = 64 << 20;
+/// How much is looked through at a time for the request behind damage.
+const LOOKED_BYTES: usize = 1 << 20;
+/// What all requests begin with, and each of the messages that they are made of.
+const TAG: u8 = 0x0a;
 
 /// A log that is added to.
 pub struct Log {
@@ -27,11 +32,14 @@ pub struct Whole {
     pub length: u64,
     /// Spans in them, those that came twice twice.
     pub spans: u64,
+    /// Spans, at the least, of requests among them that a disk has spoilt.
+    pub spoilt: u64,
 }
 
 impl Log {
     /// Opens the log in `folder`, or begins one. What a kill left of a request that was not answered
-    /// is cut off. A log of which `known` is known to be whole and all is not read again.
+    /// is the last there is, and is cut off; what is damaged before others stays, and they do. A log of
+    /// which `known` is known to be whole and all is not read again.
     pub fn open(folder: &Path, known: Option<Whole>) -> io::Result<Log> {
         if let Some(parent) = folder.parent() {
             durable::make_folder(parent)?;
@@ -44,6 +52,10 @@ impl Log {
             return Ok(Log { file, whole });
         }
         let whole = Requests::new(file.try_clone()?).whole()?;
+        if whole.spoilt > 0 {
+            let (path, spans) = (path.display(), whole.spoilt);
+            tell(&format!("{path} is damaged: {spans} spans or more cannot be read, the rest can"));
+        }
         file.set_len(whole.length)?;
         file.sync_all()?;
         durable::sync_folder(folder)?;
@@ -88,16 +100,18 @@ pub fn path(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-/// The requests of a log, from the first on, as far as they are whole.
+/// The requests of a log that are whole, from the first on.
 pub struct Requests {
     from: BufReader<File>,
+    /// The end of the last one.
     length: u64,
+    spoilt: u64,
 }
 
 impl Requests {
     /// Of an open file.
     fn new(file: File) -> Requests {
-        Requests { from: BufReader::with_capacity(1 << 20, file), length: 0 }
+        Requests { from: BufReader::with_capacity(1 << 20, file), length: 0, spoilt: 0 }
     }
 
     /// Of the log in `folder`.
@@ -111,26 +125,103 @@ impl Requests {
         for request in &mut self {
             spans += weigh::spans(&request?);
         }
-        Ok(Whole { length: self.length, spans })
+        Ok(Whole { length: self.length, spans, spoilt: self.spoilt })
     }
 
     fn one(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut head = [0; HEAD_BYTES];
-        if !filled(&mut self.from, &mut head)? {
-            return Ok(None);
+        loop {
+            let mut head = [0; HEAD_BYTES];
+            if !filled(&mut self.from, &mut head)? {
+                return Ok(None);
+            }
+            let (length, sum) = parsed(head);
+            let mut request = vec![0; length.map_or(0, |length| length as usize)];
+            let is_there = filled(&mut self.from, &mut request)? && length.is_some();
+            if is_there && crc32c::crc32c(&request) == sum {
+                self.length += (HEAD_BYTES + request.len()) as u64;
+                return Ok(Some(request));
+            }
+            let Some(next) = next_whole(self.from.get_ref(), self.length)? else {
+                return Ok(None);
+            };
+            request.truncate((next - self.length).saturating_sub(HEAD_BYTES as u64) as usize);
+            self.spoilt += weigh::spans(&request).max(1);
+            self.length = self.from.seek(SeekFrom::Start(next))?;
         }
-        let [length, sum] = [0, 4]
-            .map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
-        if length > MOST_BYTES {
-            return Ok(None);
-        }
-        let mut request = vec![0; length as usize];
-        if !filled(&mut self.from, &mut request)? || crc32c::crc32c(&request) != sum {
-            return Ok(None);
-        }
-        self.length += (HEAD_BYTES + request.len()) as u64;
-        Ok(Some(request))
     }
+}
+
+/// The length of a request, if it may be one, and its checksum.
+fn parsed(head: [u8; HEAD_BYTES]) -> (Option<u32>, u32) {
+    let [length, sum] =
+        [0, 4].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
+    // None is empty: zeros are what a power failure left.
+    ((1..=MOST_BYTES).contains(&length).then_some(length), sum)
+}
+
+/// Where the next request is that is whole, behind one at `at` that is not.
+fn next_whole(file: &File, at: u64) -> io::Result<Option<u64>> {
+    let end = file.metadata()?.len();
+    // Where its length is right; else it may be anywhere.
+    if let Some((length, _)) = head_at(file, at, end)?
+        && is_whole(file, at + HEAD_BYTES as u64 + length, end)?
+    {
+        return Ok(Some(at + HEAD_BYTES as u64 + length));
+    }
+    let mut looked = vec![0; LOOKED_BYTES];
+    let mut from = at + 1;
+    while from + (HEAD_BYTES as u64) < end {
+        let bytes = looked.len().min((end - from) as usize);
+        file.read_exact_at(&mut looked[..bytes], from)?;
+        let begins = looked[..bytes].windows(HEAD_BYTES + 1).enumerate();
+        for (place, _) in begins.filter(|(_, bytes)| bytes[HEAD_BYTES] == TAG) {
+            let place = from + place as u64;
+            if is_made_of_messages(file, place, end)? && is_whole(file, place, end)? {
+                return Ok(Some(place));
+            }
+        }
+        from += (bytes - HEAD_BYTES) as u64;
+    }
+    Ok(None)
+}
+
+/// Length and checksum of what may be a request at `at`; none where it does not end before `end`.
+fn head_at(file: &File, at: u64, end: u64) -> io::Result<Option<(u64, u32)>> {
+    if at + HEAD_BYTES as u64 > end {
+        return Ok(None);
+    }
+    let mut head = [0; HEAD_BYTES];
+    file.read_exact_at(&mut head, at)?;
+    let (length, sum) = parsed(head);
+    let fits = |length: &u64| at + HEAD_BYTES as u64 + length <= end;
+    Ok(length.map(u64::from).filter(fits).map(|length| (length, sum)))
+}
+
+fn is_whole(file: &File, at: u64, end: u64) -> io::Result<bool> {
+    let Some((length, sum)) = head_at(file, at, end)? else { return Ok(false) };
+    let mut request = vec![0; length as usize];
+    file.read_exact_at(&mut request, at + HEAD_BYTES as u64)?;
+    Ok(crc32c::crc32c(&request) == sum)
+}
+
+/// Whether messages fill what may be a request at `at`: that is seen without reading all of it, as
+/// would be too much at every byte.
+fn is_made_of_messages(file: &File, at: u64, end: u64) -> io::Result<bool> {
+    let Some((length, _)) = head_at(file, at, end)? else { return Ok(false) };
+    let mut at = at + HEAD_BYTES as u64;
+    let end = at + length;
+    while at < end {
+        // A tag, and a length of ten bytes at the most.
+        let mut message = [0; 11];
+        let bytes = message.len().min((end - at) as usize);
+        file.read_exact_at(&mut message[..bytes], at)?;
+        let mut rest = &message[1..bytes];
+        let inside = weigh::varint(&mut rest).filter(|_| message[0] == TAG);
+        let next = inside.and_then(|inside| inside.checked_add(at + (bytes - rest.len()) as u64));
+        let Some(next) = next.filter(|next| *next <= end) else { return Ok(false) };
+        at = next;
+    }
+    Ok(true)
 }
 
 impl Iterator for Requests {
@@ -154,9 +245,52 @@ fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 mod tests {
     use super::*;
     use crate::collect::testing::Folder;
+    use hodo_convert::otlp::proto::{Request, ResourceSpans, ScopeSpans, Span};
+    use prost::Message;
 
     fn requests(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
         Requests::open(folder)?.collect()
+    }
+
+    /// A request with a span of that id.
+    fn request(id: u8) -> Vec<u8> {
+        let span = Span { span_id: vec![id; 8], name: "a".repeat(40), ..Span::default() };
+        let scope_spans = vec![ScopeSpans { scope: None, spans: vec![span] }];
+        let of = || ResourceSpans { resource: None, scope_spans: scope_spans.clone() };
+        Request { resource_spans: vec![of(), of()] }.encode_to_vec()
+    }
+
+    #[test]
+    fn a_byte_that_a_disk_spoilt_takes_no_request_but_its_own() -> io::Result<()> {
+        let folder = Folder::new();
+        let at = folder.path().join("logs/one");
+        let mut log = Log::open(&at, None)?;
+        for id in 0..4 {
+            log.append(&request(id), 2)?;
+        }
+        drop(log);
+        let whole = std::fs::read(path(&at))?;
+        let one = whole.len() / 4;
+        for spoilt in 0..3 * one {
+            for by in [1, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[spoilt] ^= by;
+                std::fs::write(path(&at), &bytes)?;
+                let mut log = Log::open(&at, None)?;
+                let left: Vec<_> = (0..4).filter(|id| usize::from(*id) != spoilt / one).collect();
+                let there: Vec<_> = left.iter().map(|id| request(*id)).collect();
+                assert_eq!(requests(&at)?, there, "{spoilt}");
+                assert_eq!((log.length(), log.spans()), (whole.len() as u64, 6), "{spoilt}");
+                assert!((1..=2).contains(&log.whole().spoilt), "{spoilt}");
+                log.append(&request(9), 2)?;
+                assert_eq!(requests(&at)?.len(), 4, "{spoilt}: more follows");
+            }
+        }
+        // Zeros at the end are no request.
+        std::fs::write(path(&at), [&whole[..], &[0; 100]].concat())?;
+        let log = Log::open(&at, None)?;
+        assert_eq!((log.length(), log.whole().spoilt), (whole.len() as u64, 0));
+        Ok(())
     }
 
     #[test]

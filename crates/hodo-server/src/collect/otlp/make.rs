@@ -138,10 +138,10 @@ fn make(inside: &Inside, run: &str, app: &str) -> Result<(), NotPacked> {
     let log = folder(inside, run);
     // It was removed meanwhile.
     let Some(before) = there(&log) else { return Ok(()) };
-    let spans = inside.logs.open.spans(run, &log)?;
-    check_memory(needed_bytes(spans, before.len()), memory::room(), "")?;
+    let whole = inside.logs.open.whole(run, &log)?;
+    check_memory(needed_bytes(whole.spans, before.len()), memory::room(), "")?;
     begin_try(inside, run)?;
-    let made = guarded(|| make_beside(inside, run, app));
+    let made = guarded(|| make_beside(inside, run, app, whole.spoilt));
     end_try(inside, run)?;
     let left_out = made?;
     let entry = inside.depot.entry(run)?;
@@ -158,14 +158,15 @@ fn make(inside: &Inside, run: &str, app: &str) -> Result<(), NotPacked> {
     Ok(())
 }
 
-/// Makes the run of a log where packed runs are made, durably; returns how many spans it leaves out.
-fn make_beside(inside: &Inside, run: &str, app: &str) -> Result<u64, NotPacked> {
+/// Makes the run of a log where packed runs are made, durably; returns how many spans it leaves out,
+/// with those that are spoilt in the log.
+fn make_beside(inside: &Inside, run: &str, app: &str, spoilt: u64) -> Result<u64, NotPacked> {
     let (log, new) = (folder(inside, run), inside.depot.packing(run));
     match std::fs::remove_dir_all(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => std::fs::create_dir(&new)?,
     }
-    let about = OtlpRun { id: run, app, most_spans: inside.logs.most_spans as usize };
+    let about = OtlpRun { id: run, app, most_spans: inside.logs.most_spans as usize, spoilt };
     let made = otlp_run(|| Requests::open(&log), &new, &about);
     let made = made.map_err(|error| NotPacked::Failed(error.to_string()))?;
     durable::sync_all(&new)?;
@@ -359,6 +360,26 @@ mod tests {
         assert_eq!(here.logs.left_out(), 1);
         assert!(remove_run(&here, RUN)?.is_some());
         assert_eq!(here.logs.left_out(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn spans_behind_a_spoilt_byte_are_shown_and_those_in_it_counted() -> Result<(), NotPacked> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        (1..=3).for_each(|id| send(&here, id));
+        drop(here);
+        let log = folder.path().join(LOGS).join(RUN);
+        let mut bytes = std::fs::read(path(&log))?;
+        bytes[20] ^= 1;
+        std::fs::write(path(&log), &bytes)?;
+        let here = inside(folder.path(), None);
+        send(&here, 4);
+        make(&here, RUN, "llm api")?;
+        let run = hodo_trace::Run::summary(&here.depot.folder(RUN));
+        assert_eq!(run.spans, Some(3), "{}", about(&here));
+        assert!(about(&here).contains("1 spans or more"), "{}", about(&here));
+        assert_eq!(here.logs.left_out(), 1);
         Ok(())
     }
 

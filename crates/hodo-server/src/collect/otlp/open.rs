@@ -66,21 +66,21 @@ impl OpenLogs {
         work(&mut opened.log)
     }
 
-    /// Spans in the log of a run in `folder`.
-    pub(super) fn spans(&self, run: &str, folder: &Path) -> io::Result<u64> {
+    /// What is whole of the log of a run in `folder`.
+    pub(super) fn whole(&self, run: &str, folder: &Path) -> io::Result<Whole> {
         let (place, known) = self.place(run);
         let place = lock(&place);
         if let Some(opened) = &*place {
-            return Ok(opened.log.spans());
+            return Ok(opened.log.whole());
         }
         let there = path(folder).metadata()?.len();
         if let Some(known) = known.filter(|known| known.length == there) {
-            return Ok(known.spans);
+            return Ok(known);
         }
         let whole = Requests::open(folder)?.whole()?;
         // What a kill left behind is cut off by whoever opens it: then this is not all, and read again.
         lock(&self.0).closed.insert(run.to_owned(), whole);
-        Ok(whole.spans)
+        Ok(whole)
     }
 
     /// Does `work`, which removes the log of a run: nobody has it open then, or opens it meanwhile.
@@ -213,14 +213,15 @@ mod tests {
         let at = folder.path().join("otlp/run");
         add(&logs, folder.path(), "run", "owner")?;
         lock(&logs.0).close_oldest();
-        assert_eq!(lock(&logs.0).closed["run"], Whole { length: 13, spans: 1 });
+        let whole = |length, spans| Whole { length, spans, spoilt: 0 };
+        assert_eq!(lock(&logs.0).closed["run"], whole(13, 1));
         // As if there were more spans in those bytes than reading them tells.
-        lock(&logs.0).closed.insert("run".to_owned(), Whole { length: 13, spans: 7 });
-        assert_eq!(logs.spans("run", &at)?, 7);
-        assert_eq!(add(&logs, folder.path(), "run", "owner")?, Whole { length: 26, spans: 8 });
+        lock(&logs.0).closed.insert("run".to_owned(), whole(13, 7));
+        assert_eq!(logs.whole("run", &at)?.spans, 7);
+        assert_eq!(add(&logs, folder.path(), "run", "owner")?, whole(26, 8));
         logs.remove("run", || std::fs::remove_dir_all(&at))?;
         let anew = add(&logs, folder.path(), "run", "owner")?;
-        assert_eq!(anew, Whole { length: 13, spans: 1 }, "it begins anew");
+        assert_eq!(anew, whole(13, 1), "it begins anew");
         Ok(())
     }
 

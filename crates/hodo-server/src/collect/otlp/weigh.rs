@@ -111,7 +111,7 @@ fn walk(mut message: &[u8], kind: Kind, depth: usize, count: &mut Count) -> Opti
     Some(())
 }
 
-fn varint(message: &mut &[u8]) -> Option<u64> {
+pub(super) fn varint(message: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = message.split_first()?;
