@@ -12,6 +12,8 @@ pub struct Counters {
     stored: AtomicU64,
     /// Spans that came by OTLP.
     pub otlp_spans: AtomicU64,
+    /// Spans that were refused, since their run is full.
+    pub otlp_refused: AtomicU64,
     /// Runs that were packed.
     pub packed: AtomicU64,
     /// Times that packing failed.

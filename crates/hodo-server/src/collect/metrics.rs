@@ -33,6 +33,11 @@ fn text(collecting: &Collecting) -> String {
         counters.stored_bytes(),
     );
     out.counter("hodo_otlp_spans_total", "Spans that came by OTLP.", load(&counters.otlp_spans));
+    out.counter(
+        "hodo_otlp_refused_spans_total",
+        "Spans that came by OTLP and were refused, since their run is full.",
+        load(&counters.otlp_refused),
+    );
     out.gauge(
         "hodo_otlp_left_out_spans",
         "Spans that came by OTLP and are in no run.",

@@ -227,7 +227,8 @@ fn there(log: &Path) -> Option<Metadata> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{add, remove};
+    use super::super::batch::{Batch, keep};
+    use super::super::remove;
     use super::*;
     use crate::collect::guard::Caller;
     use crate::collect::remove::remove_run;
@@ -243,8 +244,8 @@ mod tests {
         let span = Span { trace_id: vec![1; 16], span_id: vec![id; 8], ..Span::default() };
         let scope_spans = vec![ScopeSpans { scope: None, spans: vec![span] }];
         let spans = Request { resource_spans: vec![ResourceSpans { resource: None, scope_spans }] };
-        let sent = add(here, RUN, "llm api", &spans, &Caller::testing("owner"));
-        assert!(sent.is_ok());
+        let batch = Batch::new(RUN.to_owned(), "llm api".to_owned(), &spans);
+        assert!(keep(here, vec![batch], &Caller::testing("owner")).is_ok_and(|no| no.is_none()));
     }
 
     fn about(here: &Inside) -> String {

@@ -4,35 +4,37 @@
 //! The run that is shown is made of the log, again when there is more in it; a span that was sent
 //! twice is in the log twice and in the run once.
 
+mod batch;
 mod log;
 mod make;
 mod open;
 mod runs;
 mod weigh;
 
+use batch::Batch;
 pub use make::{forgive, work};
 
-use super::depot::{usage_bytes, usage_of_file};
+use super::depot::usage_bytes;
 use super::guard::Caller;
 use super::ingest::apart;
 use super::receive::Encoding;
 use super::refusal::Refusal;
 use super::{Collecting, Inside};
-use axum::Extension;
+use axum::{Extension, Json};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hodo_convert::import::OTLP_MOST_SPANS;
-use hodo_convert::otlp::proto::Request as Spans;
+use hodo_convert::otlp::proto::{PartialSuccess, Request as Spans, Response as Answer};
 use hodo_convert::otlp::request_of_json;
-use open::{Begins, OpenLogs};
+use open::OpenLogs;
 use prost::Message;
 use runs::by_run;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a request may unfold to.
@@ -135,11 +137,22 @@ impl Format {
         Ok(spans)
     }
 
-    /// All was taken.
-    fn answer(self) -> Response {
+    /// All was taken but for what was refused.
+    fn answer(self, refused: Option<PartialSuccess>) -> Response {
         match self {
-            Format::Protobuf => ([(CONTENT_TYPE, "application/x-protobuf")], "").into_response(),
-            Format::Json => ([(CONTENT_TYPE, "application/json")], "{}").into_response(),
+            Format::Protobuf => {
+                let answer = Answer { partial_success: refused }.encode_to_vec();
+                ([(CONTENT_TYPE, "application/x-protobuf")], answer).into_response()
+            }
+            Format::Json => match refused {
+                None => Json(json!({})).into_response(),
+                Some(PartialSuccess { rejected_spans, error_message }) => {
+                    // Numbers of 64 bits are text in the JSON of protobuf.
+                    let rejected = rejected_spans.to_string();
+                    let refused = json!({"rejectedSpans": rejected, "errorMessage": error_message});
+                    Json(json!({"partialSuccess": refused})).into_response()
+                }
+            },
         }
     }
 }
@@ -164,57 +177,11 @@ async fn taken(
     let received = collecting.room.receive(caller.id(), &head.headers, body, MOST_BYTES).await?;
     apart(move || {
         let spans = format.parse(&received.unfold(encoding, MOST_BYTES)?)?;
-        for (run, (app, spans)) in by_run(spans, caller.id())? {
-            add(&collecting, &run, &app, &spans, &caller)?;
-        }
-        Ok(format.answer())
+        let batches = by_run(spans, caller.id())?.into_iter();
+        let batches = batches.map(|(run, (app, spans))| Batch::new(run, app, &spans)).collect();
+        Ok(format.answer(batch::keep(&collecting, batches, &caller)?))
     })
     .await
-}
-
-/// Files and folders of a run and its log, as far as they can be foreseen; they are counted when they
-/// are there.
-const RUN_FILES: u64 = 12;
-
-/// Seconds after which a sender may ask again whose run is full.
-const FULL_RUN_S: u64 = 300;
-
-/// Puts spans into the log of their run.
-fn add(
-    inside: &Inside,
-    run: &str,
-    app: &str,
-    spans: &Spans,
-    caller: &Caller,
-) -> Result<(), Refusal> {
-    let bytes = spans.encode_to_vec();
-    let more = bytes.len() as u64;
-    let is_new = inside.depot.usage.of(run) == 0;
-    let around = if is_new { RUN_FILES * usage_of_file(Some(0)) } else { 0 };
-    inside.depot.usage.make_sure(caller.id(), caller.most_bytes(), more + around)?;
-    let begins = Begins { run, owner: caller.id(), app };
-    inside.logs.open.with(&begins, &folder(inside, run), |log| {
-        let new = count(spans);
-        if log.spans() + new > inside.logs.most_spans {
-            return Err(too_many(run, log.spans()));
-        }
-        let before = log.length();
-        log.append(&bytes, new)?;
-        inside.depot.usage.exchange(run, caller.id(), before, log.length() + around);
-        inside.counters.stored(more);
-        inside.counters.otlp_spans.fetch_add(new, Ordering::Relaxed);
-        lock(&inside.logs.dirty).insert(run.to_owned(), app.to_owned());
-        Ok(())
-    })
-}
-
-/// Refused, not left out without a word: a sender counts what it could not send.
-fn too_many(run: &str, spans: u64) -> Refusal {
-    let words = format!(
-        "{run} has {spans} spans, and a run cannot have more: give each instance of the service its \
-         own service.instance.id, or send fewer; the next day is another run"
-    );
-    Refusal::later(words, FULL_RUN_S)
 }
 
 /// Counts what a run and its log take.
@@ -228,41 +195,4 @@ fn measure(inside: &Inside, run: &str) {
 fn count(spans: &Spans) -> u64 {
     let libraries = spans.resource_spans.iter().flat_map(|of| &of.scope_spans);
     libraries.map(|library| library.spans.len() as u64).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collect::testing::{Folder, inside};
-    use hodo_convert::otlp::proto::{ResourceSpans, ScopeSpans, Span};
-    use std::sync::Arc;
-
-    fn spans(count: usize) -> Spans {
-        let scope_spans = vec![ScopeSpans { scope: None, spans: vec![Span::default(); count] }];
-        Spans { resource_spans: vec![ResourceSpans { resource: None, scope_spans }] }
-    }
-
-    #[test]
-    fn spans_that_no_run_would_show_are_refused() -> Result<(), Refusal> {
-        let folder = Folder::new();
-        let mut here = inside(folder.path(), None);
-        let begin = |here: &mut Arc<Inside>| {
-            if let Some(inside) = Arc::get_mut(here) {
-                inside.logs.most_spans = 5;
-            }
-        };
-        begin(&mut here);
-        let caller = Caller::testing("owner");
-        let send = |here: &Inside, count| add(here, "otlp~a", "a", &spans(count), &caller);
-        send(&here, 3)?;
-        let status = |sent: Result<(), Refusal>| sent.err().map(|refusal| refusal.status.as_u16());
-        assert_eq!(status(send(&here, 3)), Some(429));
-        send(&here, 2)?;
-        // Also after a restart, which counts what is there.
-        drop(here);
-        let mut here = inside(folder.path(), None);
-        begin(&mut here);
-        assert_eq!(status(send(&here, 1)), Some(429));
-        Ok(())
-    }
 }
