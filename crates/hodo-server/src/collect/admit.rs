@@ -3,10 +3,10 @@
 use super::guard::Caller;
 use super::receive::{Encoding, MOST_BODY_BYTES, Received};
 use super::refusal::Refusal;
-use super::{Collecting, ingest};
+use super::{Collecting, ingest, remote};
 use crate::api::MOST_RUNS;
 use crate::turn;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::Next;
@@ -23,18 +23,29 @@ const MOST_READERS: usize = 8;
 const SQL: &str = "/api/sql";
 /// How long one waits for its turn before it is told to come back.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Runs that are fetched at once.
+const MOST_FETCHING: usize = 4;
+/// How long one waits for a run that is elsewhere; it is fetched all the same.
+const FETCH_TIME: Duration = Duration::from_secs(60);
+/// Seconds after which it may be here.
+const FETCH_AGAIN_S: u64 = 5;
 
 /// Turns of those who read.
-pub struct Readers(Arc<Semaphore>);
+pub struct Readers {
+    turns: Arc<Semaphore>,
+    /// Those who wait for the store elsewhere, which may take for ever, have turns of their own.
+    fetching: Arc<Semaphore>,
+}
 
 impl Readers {
     /// All turns are free.
     pub fn new() -> Readers {
-        Readers(Arc::new(Semaphore::new(MOST_READERS)))
+        let free = |count| Arc::new(Semaphore::new(count));
+        Readers { turns: free(MOST_READERS), fetching: free(MOST_FETCHING) }
     }
 
     async fn turn(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let turn = tokio::time::timeout(PATIENCE, self.0.clone().acquire_owned()).await;
+        let turn = tokio::time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await;
         match turn {
             Ok(Ok(turn)) => Ok(turn),
             _ => Err(Refusal::later("too many questions are being answered; ask again", 2)),
@@ -45,40 +56,54 @@ impl Readers {
 /// Lets a question in when it is its turn.
 pub async fn admit(State(collecting): State<Collecting>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let (asked, is_sql) = (asked(path), path == SQL);
+    let asked = asked(path);
     // Events go on for as long as the page is open, and the page itself is in memory.
-    let is_heavy = path == "/api/runs" || is_sql || !asked.is_empty();
-    if !is_heavy {
-        return next.run(request).await;
+    let is_heavy = path == "/api/runs" || path == SQL || !asked.is_empty();
+    match is_heavy {
+        true => answer(&collecting, request, asked, next).await.unwrap_or_else(Refusal::into_response),
+        false => next.run(request).await,
     }
-    let turn = match collecting.readers.turn().await {
-        Ok(turn) => turn,
-        Err(refusal) => return refusal.into_response(),
-    };
-    let answer = async {
-        let (request, asked, _place) = match is_sql && collecting.remote.is_some() {
-            true => of_sql(&collecting, request).await?,
-            false => (request, asked, None),
-        };
-        bring(&collecting, asked).await?;
-        Ok::<Response, Refusal>(next.run(request).await)
-    };
-    // What is computed keeps the turn, also when whoever asked has hung up.
-    turn::holding(Arc::new(turn), answer).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-/// A question in SQL says in its body which runs it is about.
-async fn of_sql(
+/// Answers a question about runs. Who sends it slowly has no turn yet, nor has who waits for a store.
+async fn answer(
     collecting: &Collecting,
     request: Request,
-) -> Result<(Request, Vec<String>, Option<Received>), Refusal> {
+    mut asked: Vec<String>,
+    next: Next,
+) -> Result<Response, Refusal> {
+    let is_sql = request.uri().path() == SQL;
+    let (request, received) = with_body(collecting, request).await?;
+    if let Some(received) = received.as_ref().filter(|_| is_sql) {
+        let text = received.unfold(Encoding::Identity, MOST_BODY_BYTES)?;
+        // What is no question is refused by whoever answers it.
+        asked = serde_json::from_slice::<Named>(&text).map(|named| named.runs).unwrap_or_default();
+    }
+    if collecting.remote.is_some() {
+        let fetched = tokio::time::timeout(FETCH_TIME, bring(collecting, asked)).await;
+        fetched.unwrap_or_else(|_| {
+            let words = "the run is elsewhere and is still being fetched; ask again";
+            Err(Refusal::soon(words, FETCH_AGAIN_S))
+        })?;
+    }
+    let turn = collecting.readers.turn().await?;
+    // What is computed keeps the turn, also when whoever asked has hung up.
+    Ok(turn::holding(Arc::new(turn), next.run(request)).await)
+}
+
+/// A request with its body, and the room that it takes; none where it has none.
+async fn with_body(
+    collecting: &Collecting,
+    request: Request,
+) -> Result<(Request, Option<Received>), Refusal> {
+    if request.body().is_end_stream() {
+        return Ok((request, None));
+    }
     let (head, body) = request.into_parts();
     let token = head.extensions.get::<Caller>().map_or("", Caller::id);
     let received = collecting.room.receive(token, &head.headers, body, 0).await?;
     let text = received.unfold(Encoding::Identity, MOST_BODY_BYTES)?;
-    // What is no question is refused by whoever answers it.
-    let named = serde_json::from_slice::<Named>(&text).map(|named| named.runs).unwrap_or_default();
-    Ok((Request::from_parts(head, Body::from(text)), named, Some(received)))
+    Ok((Request::from_parts(head, Body::from(text)), Some(received)))
 }
 
 /// What of a question in SQL names runs.
@@ -95,21 +120,28 @@ fn asked(path: &str) -> Vec<String> {
     [run, other].into_iter().flatten().filter(|id| !id.is_empty()).map(str::to_owned).collect()
 }
 
-/// Brings back runs that are elsewhere alone.
+/// Brings back runs that are elsewhere alone. What is begun goes on when nobody waits for it any more.
 async fn bring(collecting: &Collecting, asked: Vec<String>) -> Result<(), Refusal> {
-    if collecting.remote.is_none() {
-        return Ok(());
-    }
-    let collecting = collecting.clone();
-    ingest::apart(move || {
-        // Whoever asks for more is refused.
-        let mut runs = asked.iter().take(MOST_RUNS).filter(|run| ship::is_run_id(run));
-        runs.try_for_each(|run| collecting.bring_back(run)).map_err(|error| {
-            let words = format!("the run is elsewhere and cannot be fetched: {error}");
-            Refusal::new(StatusCode::BAD_GATEWAY, words)
+    // Whoever asks for more is refused.
+    for run in asked.into_iter().take(MOST_RUNS).filter(|run| ship::is_run_id(run)) {
+        let here = collecting.clone();
+        let Some(entry) = ingest::apart(move || Ok(remote::asked(&here, &run)?)).await? else {
+            continue;
+        };
+        // The others who ask for the same run wait for the one who fetches it.
+        let alone = entry.fetching.clone().lock_owned().await;
+        let turn = collecting.readers.fetching.clone().acquire_owned().await;
+        let here = collecting.clone();
+        ingest::apart(move || {
+            let _held = (alone, turn);
+            here.bring_back(&entry).map_err(|error| {
+                let words = format!("the run is elsewhere and cannot be fetched: {error}");
+                Refusal::new(StatusCode::BAD_GATEWAY, words)
+            })
         })
-    })
-    .await
+        .await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -128,7 +160,7 @@ mod tests {
     #[tokio::test]
     async fn who_hangs_up_has_its_turn_until_the_work_is_done() {
         let readers = Readers::new();
-        let free = || readers.0.available_permits();
+        let free = || readers.turns.available_permits();
         let turn = readers.turn().await.expect("a turn");
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let (end, is_over) = std::sync::mpsc::channel::<()>();

@@ -97,6 +97,11 @@ impl Depot {
         self.dir.join(PACKING).join(run)
     }
 
+    /// Where what is fetched of a run waits to be put in place; no run has a name that begins so.
+    pub fn fetched(&self, run: &str) -> PathBuf {
+        self.dir.join(PACKING).join(format!(".{run}.fetched"))
+    }
+
     /// Where the files of a packed run are kept for a while.
     pub fn aside(&self, run: &str) -> PathBuf {
         self.dir.join(ASIDE).join(run)

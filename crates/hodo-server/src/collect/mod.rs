@@ -35,7 +35,7 @@ use admit::Readers;
 use axum::Router;
 use axum::routing::{delete, get, post, put};
 use counters::Counters;
-use depot::Depot;
+use depot::{Depot, Entry};
 use guard::Names;
 use rates::Rates;
 use remote::Remote;
@@ -161,10 +161,10 @@ impl Deref for Collecting {
 }
 
 impl Inside {
-    /// Brings back a run that is only there.
-    fn bring_back(&self, run: &str) -> io::Result<()> {
+    /// Brings back a run that is only there, for whoever holds [`Entry::fetching`].
+    fn bring_back(&self, entry: &Entry) -> io::Result<()> {
         let remote = self.remote.as_ref();
-        remote.map_or(Ok(()), |remote| remote::download_if_away(self, &**remote, run))
+        remote.map_or(Ok(()), |remote| remote::download_if_away(self, &**remote, entry))
     }
 }
 

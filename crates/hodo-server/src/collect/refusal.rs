@@ -49,6 +49,12 @@ impl Refusal {
         Refusal { retry_after_s, ..Refusal::new(StatusCode::TOO_MANY_REQUESTS, words) }
     }
 
+    /// Not yet; after a while it works.
+    pub fn soon(words: impl Into<String>, seconds: u64) -> Refusal {
+        let retry_after_s = Some(seconds.max(1));
+        Refusal { retry_after_s, ..Refusal::new(StatusCode::SERVICE_UNAVAILABLE, words) }
+    }
+
     /// There is no room for it.
     pub fn full(words: impl Into<String>) -> Refusal {
         let (retry_after_s, may_be_taken) = (Some(RETRY_S), true);

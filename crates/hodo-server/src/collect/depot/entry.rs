@@ -5,7 +5,9 @@ use super::lock;
 use crate::collect::note::Note;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 use std::time::{Duration, Instant};
 
 /// One run.
@@ -25,6 +27,11 @@ pub struct Entry {
     read_ms: AtomicU64,
     /// Held by the one who writes down what a shipper told.
     pub(super) telling: Mutex<()>,
+    /// Held by the one who fetches it from the store elsewhere: that may take for ever, and nobody who
+    /// adds to the run waits for it.
+    pub fetching: Arc<tokio::sync::Mutex<()>>,
+    /// Held while the store elsewhere is told that the run is there whole.
+    storing: Mutex<()>,
 }
 
 /// By part and name.
@@ -43,6 +50,8 @@ impl Entry {
             beats: AtomicU64::new(0),
             read_ms: AtomicU64::new(0),
             telling: Mutex::default(),
+            fetching: Arc::default(),
+            storing: Mutex::default(),
         }
     }
 
@@ -54,6 +63,20 @@ impl Entry {
     /// Nothing is added meanwhile.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store elsewhere is told that the run is there; nobody removes it there meanwhile.
+    pub fn storing(&self) -> MutexGuard<'_, ()> {
+        lock(&self.storing)
+    }
+
+    /// The same where nobody does that now.
+    pub fn try_storing(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.storing.try_lock() {
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+            Ok(held) => Some(held),
+        }
     }
 
     pub(super) fn changed(&self) {

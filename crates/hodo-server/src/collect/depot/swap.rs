@@ -48,16 +48,16 @@ impl Depot {
         self.finish_swap(entry)
     }
 
-    /// Puts a run that was made in [`Depot::packing`] in place; what was there goes.
-    pub fn put_made(&self, run: &str) -> io::Result<()> {
-        let (new, place) = (self.packing(run), self.folder(run));
-        durable::make_private(&new)?;
+    /// Puts a run that was made in the folder `new` in place; what was there goes.
+    pub fn put_made(&self, run: &str, new: &Path) -> io::Result<()> {
+        let place = self.folder(run);
+        durable::make_private(new)?;
         match place.exists() {
-            true => exchange(&new, &place)?,
-            false => fs::rename(&new, &place)?,
+            true => exchange(new, &place)?,
+            false => fs::rename(new, &place)?,
         }
         durable::sync_parent(&place)?;
-        remove(&new)
+        remove(new)
     }
 
     /// The folders have changed places, or the new one goes.

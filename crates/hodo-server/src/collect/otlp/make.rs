@@ -151,7 +151,7 @@ fn make(inside: &Inside, run: &str, app: &str) -> Result<(), NotPacked> {
         std::fs::remove_dir_all(inside.depot.packing(run))?;
         return Ok(());
     }
-    inside.depot.put_made(run)?;
+    inside.depot.put_made(run, &inside.depot.packing(run))?;
     durable::replace(&log.join(MADE), before.len().to_string().as_bytes())?;
     note_left_out(inside, run, left_out);
     measure(inside, run);

@@ -12,7 +12,7 @@ mod upload;
 mod waits;
 mod work;
 
-pub use sync::{download_if_away, free, know_all, remove};
+pub use sync::{asked, download_if_away, free, know_all, remove};
 pub use upload::{names, upload_next};
 pub use waits::Waits;
 pub use work::begin;

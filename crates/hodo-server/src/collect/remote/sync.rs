@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind::{InvalidData, UnexpectedEof};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What stays here of a run that is elsewhere: what a list shows.
@@ -63,27 +64,38 @@ fn remove_empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings a run back that someone asks for.
-pub fn download_if_away(inside: &Inside, remote: &dyn Remote, run: &str) -> io::Result<()> {
-    let is_away = |note: &Note| note.is_away && !note.is_going;
-    let Some(entry) = inside.depot.known(run)? else { return Ok(()) };
-    {
+fn is_away(note: &Note) -> bool {
+    note.is_away && !note.is_going
+}
+
+/// Someone asks for a run, which is told where it has to be fetched.
+pub fn asked(inside: &Inside, run: &str) -> io::Result<Option<Arc<Entry>>> {
+    let Some(entry) = inside.depot.known(run)? else { return Ok(None) };
+    // One that is being removed may be held for as long as its store takes.
+    if entry.note().is_none_or(|note| note.is_going) {
+        return Ok(None);
+    }
+    let is_away = {
         // Whoever makes room has it away before this, or sees that it is asked for.
         let _open = entry.shared();
         entry.was_read(now());
-        if !entry.note().is_some_and(|note| is_away(&note)) {
-            return Ok(());
-        }
-    }
+        entry.note().as_ref().is_some_and(is_away)
+    };
+    Ok(is_away.then_some(entry))
+}
+
+/// Brings a run back. Whoever asks holds [`Entry::fetching`]; what is added meanwhile does not wait.
+pub fn download_if_away(inside: &Inside, remote: &dyn Remote, entry: &Entry) -> io::Result<()> {
+    let Some(before) = entry.note().filter(is_away) else { return Ok(()) };
+    let (run, new) = (&entry.id, scratch(inside, &entry.id)?);
+    let fetched = fetch_all(remote, run, &new);
     let _alone = entry.alone();
-    let Some(note) = entry.note().filter(is_away) else { return Ok(()) };
-    let new = scratch(inside, run)?;
-    let complete = complete(remote, run, &new)?.ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, format!("{run} is gone from the store"))
-    })?;
-    for file in &complete.files {
-        fetch(remote, run, file, &new)?;
-    }
+    let note = entry.note().filter(is_away).filter(|note| note.packed == before.packed);
+    // It was removed meanwhile, or does not come.
+    let (Ok(()), Some(note)) = (&fetched, note) else {
+        fs::remove_dir_all(&new)?;
+        return fetched;
+    };
     // Beats that came since are newer than what was stored.
     fs::copy(inside.depot.folder(run).join(SHIPPED_FILE), new.join(SHIPPED_FILE))?;
     // So did what came after it was packed. It is copied: a kill now leaves it where it is.
@@ -94,10 +106,19 @@ pub fn download_if_away(inside: &Inside, remote: &dyn Remote, run: &str) -> io::
     }
     // The note says that it is here only once that is so for good.
     durable::sync_all(&new)?;
-    inside.depot.put_made(run)?;
-    inside.depot.write_note(&entry, Note { is_away: false, ..note })?;
-    inside.depot.count(&entry);
+    inside.depot.put_made(run, &new)?;
+    inside.depot.write_note(entry, Note { is_away: false, ..note })?;
+    inside.depot.count(entry);
     Ok(())
+}
+
+/// Fetches all of a run, durably.
+fn fetch_all(remote: &dyn Remote, run: &str, new: &Path) -> io::Result<()> {
+    let complete = complete(remote, run, new)?.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, format!("{run} is gone from the store"))
+    })?;
+    complete.files.iter().try_for_each(|file| fetch(remote, run, file, new))?;
+    durable::sync_all(new)
 }
 
 /// What the store says of a run; none where it is not complete there.
@@ -164,27 +185,25 @@ fn know(inside: &Inside, remote: &dyn Remote, entry: &Entry) -> io::Result<bool>
     if entry.note().is_some() {
         return Ok(false);
     }
-    let _alone = entry.alone();
-    // Whoever ships a run of that name may have begun it meanwhile.
-    if entry.note().is_some() {
-        return Ok(false);
-    }
+    let _fetching = entry.fetching.blocking_lock();
     let (run, new) = (&entry.id, scratch(inside, &entry.id)?);
     let known = know_in(remote, run, &new);
-    let Some(complete) = known.inspect_err(|_| drop(fs::remove_dir_all(&new)))? else {
+    let _alone = entry.alone();
+    // Whoever ships a run of that name may have begun it meanwhile.
+    let (Ok(Some(complete)), None) = (&known, entry.note()) else {
         fs::remove_dir_all(&new)?;
-        return Ok(false);
+        return known.map(|_| false);
     };
     let note = Note {
         is_packed: true,
-        packed: complete.packed,
+        packed: complete.packed.clone(),
         packed_s: complete.packed_s,
         is_stored: true,
         may_be_stored: true,
         is_away: true,
         ..Note::new(&complete.owner)
     };
-    inside.depot.put_made(run)?;
+    inside.depot.put_made(run, &new)?;
     inside.depot.write_note(entry, note)?;
     inside.depot.count(entry);
     Ok(true)
@@ -206,6 +225,9 @@ pub fn remove(inside: &Inside, remote: &dyn Remote, entry: &Entry) -> io::Result
     let (run, Some(note)) = (&entry.id, entry.note().filter(Note::may_be_elsewhere)) else {
         return Ok(());
     };
+    // What is written behind this would stay.
+    let being_stored = || io::Error::new(io::ErrorKind::WouldBlock, "it is just being stored");
+    let _storing = entry.try_storing().ok_or_else(being_stored)?;
     let mut going: BTreeSet<String> = note.going.iter().cloned().collect();
     let complete = match complete(remote, run, inside.depot.dir()) {
         // What makes it complete says nothing, and goes all the same.
@@ -223,7 +245,7 @@ pub fn remove(inside: &Inside, remote: &dyn Remote, entry: &Entry) -> io::Result
 
 /// An empty folder for what is fetched of a run.
 fn scratch(inside: &Inside, run: &str) -> io::Result<PathBuf> {
-    let new = inside.depot.packing(run);
+    let new = inside.depot.fetched(run);
     match fs::remove_dir_all(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -267,8 +289,9 @@ mod tests {
     use crate::collect::remote::upload_next;
     use crate::collect::remove::{remove_rest, remove_run};
     use crate::collect::testing::{Folder, inside, make_packed, send};
-    use std::sync::Arc;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc::{Receiver, channel};
 
     const LATELY: Duration = Duration::from_secs(60);
 
@@ -394,7 +417,7 @@ mod tests {
         let mut found = know_all(&here, &remote);
         found.sort();
         assert_eq!(found, ["a", "c"]);
-        assert!(!here.depot.packing("b").exists());
+        assert!(!here.depot.fetched("b").exists());
         fs::write(store.path().join("b/complete.json"), whole)?;
         assert_eq!(know_all(&here, &remote), [""; 0], "not at once");
         here.waits.let_all_be_due();
@@ -419,6 +442,84 @@ mod tests {
         Ok(())
     }
 
+    /// Someone asks for the run, and it comes.
+    fn bring_back(here: &Inside, remote: &dyn Remote) -> io::Result<()> {
+        let entry = asked(here, "run")?.ok_or_else(|| io::Error::other("it is here"))?;
+        download_if_away(here, remote, &entry)
+    }
+
+    /// A store that gives nothing before it is told to.
+    struct Hanging(Store, Mutex<Receiver<()>>);
+
+    impl Remote for Hanging {
+        fn put(&self, key: &str, from: &Path) -> io::Result<()> {
+            self.0.put(key, from)
+        }
+        fn get(&self, key: &str, to: &Path) -> io::Result<bool> {
+            // Once, and from then on it works.
+            let _ = self.1.lock().map(|told| told.recv());
+            self.0.get(key, to)
+        }
+        fn remove(&self, key: &str) -> io::Result<()> {
+            self.0.remove(key)
+        }
+        fn names(&self) -> io::Result<Vec<String>> {
+            self.0.names()
+        }
+    }
+
+    #[test]
+    fn a_store_that_hangs_keeps_nobody_from_adding_to_a_run() -> io::Result<()> {
+        let (folder, store) = (Folder::new(), Folder::new());
+        let here = inside(folder.path(), None);
+        make_packed(&here, "run")?;
+        let own = Store::open(store.path())?;
+        store_now(&here, &own, "run")?;
+        assert!(free(&here, "run", LATELY)? > 0);
+        let (tell, told) = channel();
+        let remote = Hanging(own, Mutex::new(told));
+        std::thread::scope(|scope| {
+            let fetching = scope.spawn(|| bring_back(&here, &remote));
+            while !here.depot.fetched("run").exists() {
+                std::thread::yield_now();
+            }
+            let (done, is_done) = channel();
+            let adding = &here;
+            scope.spawn(move || done.send(send(adding, "run", "p2-b", b"late")));
+            let added = is_done.recv_timeout(Duration::from_secs(20));
+            drop(tell);
+            assert_eq!(added.ok().flatten(), Some(4), "it waited for the store");
+            fetching.join().unwrap_or_else(|_| Err(io::Error::other("a panic")))
+        })?;
+        let place = here.depot.folder("run");
+        assert!(place.join("tables/spans/p1-a.parquet").exists());
+        assert_eq!(fs::read(place.join("p2-b/spool-000001.hodo"))?, b"late");
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_that_is_removed_while_it_is_fetched_does_not_come_back() -> io::Result<()> {
+        let (folder, store) = (Folder::new(), Folder::new());
+        let here = inside(folder.path(), None);
+        make_packed(&here, "run")?;
+        let own = Store::open(store.path())?;
+        store_now(&here, &own, "run")?;
+        assert!(free(&here, "run", LATELY)? > 0);
+        let (tell, told) = channel();
+        let remote = Hanging(own, Mutex::new(told));
+        std::thread::scope(|scope| {
+            let fetching = scope.spawn(|| bring_back(&here, &remote));
+            while !here.depot.fetched("run").exists() {
+                std::thread::yield_now();
+            }
+            assert!(remove_run(&here, "run")?.is_some());
+            drop(tell);
+            fetching.join().unwrap_or_else(|_| Err(io::Error::other("a panic")))
+        })?;
+        assert!(!here.depot.folder("run").exists() && !here.depot.fetched("run").exists());
+        Ok(())
+    }
+
     #[test]
     fn a_run_that_someone_reads_is_not_let_go() -> io::Result<()> {
         let (folder, store) = (Folder::new(), Folder::new());
@@ -427,7 +528,7 @@ mod tests {
         let remote = Store::open(store.path())?;
         store_now(&here, &remote, "run")?;
         assert!(free(&here, "run", LATELY)? > 0);
-        download_if_away(&here, &remote, "run")?;
+        bring_back(&here, &remote)?;
         assert_eq!(free(&here, "run", LATELY)?, 0, "the next question comes soon");
         assert!(here.depot.folder("run").join("tables/spans/p1-a.parquet").exists());
         // Nobody asked since the next start.
@@ -448,7 +549,7 @@ mod tests {
         free(&here, "run", LATELY)?;
         let file = store.path().join("run/tables/spans/p1-a.parquet");
         fs::set_permissions(file, fs::Permissions::from_mode(0o644))?;
-        download_if_away(&here, &remote, "run")?;
+        bring_back(&here, &remote)?;
         let mode = |path: &str| {
             let path = here.depot.folder("run").join(path);
             path.metadata().map(|about| about.permissions().mode() & 0o777)

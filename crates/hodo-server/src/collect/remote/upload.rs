@@ -41,21 +41,25 @@ fn upload_if_due(inside: &Inside, remote: &dyn Remote, run: &str) -> io::Result<
         Err(_) if entry.note().as_ref() != Some(&note) => return Ok(false),
         complete => complete?,
     };
-    // It is neither removed nor packed anew meanwhile: what says that the run is there is written of a
-    // run that is here, or not at all.
-    let _open = entry.shared();
-    let now = entry.note();
-    if now.as_ref() != Some(&note) {
-        if now.is_none_or(|now| now.is_going) {
-            let mut left = complete.files.iter();
-            left.try_for_each(|file| remote.remove(&format!("{run}/{}", file.path)))?;
-        }
-        return Ok(false);
+    // Nobody who adds to the run waits for the store, and who removes it leaves the store for later: what
+    // says that the run is there is written of a run that is here, or removed with the rest.
+    let _storing = entry.storing();
+    let is_same = || entry.note().as_ref() == Some(&note);
+    if is_same() {
+        let told = serde_json::to_vec(&complete)?;
+        put_bytes(remote, &format!("{run}/{COMPLETE}"), &inside.depot.runs(), &told)?;
     }
-    let told = serde_json::to_vec(&complete)?;
-    put_bytes(remote, &format!("{run}/{COMPLETE}"), &inside.depot.runs(), &told)?;
-    inside.depot.write_note(&entry, Note { is_stored: true, ..note })?;
-    Ok(true)
+    let _open = entry.shared();
+    if is_same() {
+        inside.depot.write_note(&entry, Note { is_stored: true, ..note })?;
+        return Ok(true);
+    }
+    // One whose removal is not over removes the rest of it too.
+    if entry.note().is_none() {
+        let mut left = complete.files.iter();
+        left.try_for_each(|file| remote.remove(&format!("{run}/{}", file.path)))?;
+    }
+    Ok(false)
 }
 
 /// The note of a run that is to be stored now; it says that something of the run may be there before
@@ -154,9 +158,11 @@ fn put_bytes(remote: &dyn Remote, key: &str, folder: &Path, bytes: &[u8]) -> io:
 mod tests {
     use super::*;
     use crate::collect::remote::{folder::Folder as Store, know_all};
-    use crate::collect::remove::remove_run;
+    use crate::collect::remove::{remove_rest, remove_run};
     use crate::collect::testing::{Folder, inside, make_packed};
     use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
 
     /// A store in which something happens when a file of that name was put.
     struct Eventful<'a>(Store, &'a str, Box<dyn Fn() -> io::Result<()> + Send + Sync>);
@@ -197,6 +203,29 @@ mod tests {
         assert!(!here.depot.folder("run").exists());
         assert_eq!(fs::read_dir(store.path())?.count(), 0, "nothing of it is left");
         assert_eq!(know_all(&here, &remote), [""; 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn who_removes_a_run_does_not_wait_for_a_store_that_is_told_of_it() -> io::Result<()> {
+        let (folder, store) = (Folder::new(), Folder::new());
+        let own = Store::open(store.path())?;
+        let here = inside(folder.path(), Some(Box::new(own)));
+        make_unstored(&here, "run")?;
+        let removing: Arc<Inside> = here.clone();
+        let remove = move || {
+            let (removing, (done, is_done)) = (removing.clone(), channel());
+            std::thread::spawn(move || done.send(remove_run(&removing, "run").is_ok()));
+            let removed = is_done.recv_timeout(Duration::from_secs(20));
+            removed.map(drop).map_err(io::Error::other)
+        };
+        let remote = Eventful(Store::open(store.path())?, COMPLETE, Box::new(remove));
+        assert_eq!(upload_next(&here, &remote)?, None);
+        assert!(!here.depot.folder("run").exists());
+        assert!(here.depot.entry("run")?.note().is_some_and(|note| note.is_going));
+        remove_rest(&here, "run")?;
+        assert_eq!(fs::read_dir(store.path())?.count(), 0, "nothing of it is left");
+        assert!(here.depot.noted()?.is_empty());
         Ok(())
     }
 

@@ -84,6 +84,29 @@ fn a_slow_body_is_given_up() {
 }
 
 #[test]
+fn who_sends_a_question_slowly_keeps_nobody_from_reading() {
+    let (_folder, collected) = store();
+    let (port, token) = (collected.port, &collected.read);
+    let slow = (0..12).map(|_| {
+        let mut slow = collected.connect();
+        write!(
+            slow,
+            "POST /api/sql HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
+        )
+        .unwrap();
+        slow.set_nonblocking(true).unwrap();
+        slow
+    });
+    let slow: Vec<_> = slow.collect();
+    // They are heard before the one who asks next.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(collected.get("/api/runs").status, 200);
+    let waits = |stream: &std::net::TcpStream| stream.peek(&mut [0]).is_err();
+    assert!(slow.iter().all(waits), "they are waited for, and not by the one who asked");
+}
+
+#[test]
 fn a_full_store_says_so_and_takes_no_more() {
     let folder = Folder::new();
     let mut options = CollectorOptions::local(folder.path());

@@ -64,6 +64,39 @@ fn a_question_in_sql_brings_its_runs_back() {
 }
 
 #[test]
+fn a_store_that_hangs_keeps_nobody_from_reading_other_runs() {
+    let (folder, store) = (Folder::new(), Folder::new());
+    let collected = with_store(folder.path(), store.path(), Some(450_000));
+    collected.ship(&training(), "run");
+    collected.beat("run", r#"{"host":"a","done":true}"#);
+    let complete = store.path().join("run/complete.json");
+    wait_for("storing", || complete.exists());
+    let file = "other/files/p1-a/spool-000001.hodo";
+    wait_for("room", || collected.append(file, 0, &vec![7; 390_000]).status == 200);
+    assert!(!collected.folder("run").join("tables/spans").exists_with_files(), "it is away");
+    // Who opens a pipe for reading waits for one who writes.
+    std::fs::remove_file(&complete).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&complete).status().unwrap().success());
+    std::thread::scope(|scope| {
+        let ask = || collected.get("/api/runs/run/report").status;
+        let asked: Vec<_> = (0..12).map(|_| scope.spawn(ask)).collect();
+        let fetched = folder.path().join("packing/.run.fetched");
+        wait_for("fetching", || fetched.exists());
+        assert_eq!(collected.get("/api/runs").status, 200);
+        assert_ne!(collected.get("/api/runs/other/report").status, 429);
+        assert!(asked.iter().all(|asked| !asked.is_finished()), "they wait");
+        // What comes is nothing that says what the run is.
+        for asked in asked {
+            while !asked.is_finished() {
+                drop(std::fs::OpenOptions::new().read(true).write(true).open(&complete).unwrap());
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            assert_eq!(asked.join().unwrap(), 502);
+        }
+    });
+}
+
+#[test]
 fn a_new_collector_finds_what_the_store_has() {
     let store = Folder::new();
     let before = {
