@@ -64,7 +64,27 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// Makes what a folder lists durable.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    SYNCED.with_borrow_mut(|synced| synced.push(folder.to_owned()));
     File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The folders that this thread made durable.
+    static SYNCED: std::cell::RefCell<Vec<PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Does `work`, and shows the folders that it made durable.
+#[cfg(test)]
+pub fn synced(
+    work: impl FnOnce() -> io::Result<()>,
+    look: impl FnOnce(&[PathBuf]),
+) -> io::Result<()> {
+    SYNCED.take();
+    work()?;
+    look(&SYNCED.take());
+    Ok(())
 }
 
 /// Makes the entry of `path` in its folder durable.

@@ -20,11 +20,11 @@ impl Depot {
     pub fn put_in_place(&self, entry: &Entry, mut swap: Swap) -> io::Result<()> {
         let (run, new) = (self.folder(&entry.id), self.packing(&entry.id));
         fs::copy(run.join(SHIPPED_FILE), new.join(SHIPPED_FILE))?;
-        fs::File::open(new.join(SHIPPED_FILE))?.sync_all()?;
-        durable::sync_folder(&new)?;
         swap.inode = inode(&new)?;
         let note = entry.note().ok_or_else(|| io::Error::other("the run has no note"))?;
         durable::make_private(&new)?;
+        // What was shipped goes as soon as this is in its place.
+        durable::sync_all(&new)?;
         self.write_note(entry, Note { swap: Some(swap), ..note })?;
         exchange(&new, &run)?;
         self.finish_swap(entry)
@@ -48,10 +48,11 @@ impl Depot {
         self.finish_swap(entry)
     }
 
-    /// Puts a run that was made in the folder `new` in place; what was there goes.
+    /// Puts a run that was made in the folder `new` in place, durably; what was there goes.
     pub fn put_made(&self, run: &str, new: &Path) -> io::Result<()> {
         let place = self.folder(run);
         durable::make_private(new)?;
+        durable::sync_all(new)?;
         match place.exists() {
             true => exchange(new, &place)?,
             false => fs::rename(new, &place)?,
@@ -196,6 +197,26 @@ mod tests {
         assert_eq!(content(&again.aside(RUN)).as_deref(), Some("shipped"));
         let note = note(&again)?;
         assert!(note.is_packed && note.packed == swap.packed && note.swap.is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn folders_of_tables_are_on_disk_before_what_was_shipped_goes() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = made(&folder)?;
+        let (new, place) = (depot.packing(RUN), depot.folder(RUN));
+        fs::create_dir_all(new.join("tables/spans"))?;
+        fs::write(new.join("tables/spans/p1-a.parquet"), "packed")?;
+        durable::synced(|| depot.put_in_place(&*depot.entry(RUN)?, swap(0)), |synced| {
+            for name in ["", "pack", "tables", "tables/spans"] {
+                assert!(synced.contains(&new.join(name)), "{name} of {synced:?}");
+            }
+        })?;
+        fs::create_dir_all(new.join("tables/marks"))?;
+        durable::synced(|| depot.put_made(RUN, &new), |synced| {
+            assert!(synced.contains(&new.join("tables/marks")), "{synced:?}");
+        })?;
+        assert!(place.join("tables/marks").exists());
         Ok(())
     }
 

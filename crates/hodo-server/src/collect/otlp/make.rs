@@ -169,6 +169,7 @@ fn make_beside(inside: &Inside, run: &str, app: &str, spoilt: u64) -> Result<u64
     let about = OtlpRun { id: run, app, most_spans: inside.logs.most_spans as usize, spoilt };
     let made = otlp_run(|| Requests::open(&log), &new, &about);
     let made = made.map_err(|error| NotPacked::Failed(error.to_string()))?;
+    // Nobody waits while that takes long.
     durable::sync_all(&new)?;
     Ok(made.left_out)
 }

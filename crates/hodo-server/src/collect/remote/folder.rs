@@ -24,7 +24,10 @@ impl Remote for Folder {
             fs::create_dir_all(folder)?;
         }
         let mut from = fs::File::open(from)?;
-        durable::replace_with(&to, |file| io::copy(&mut from, file).map(drop))
+        durable::replace_with(&to, |file| io::copy(&mut from, file).map(drop))?;
+        // Of folders that were just made, whoever lists them has to know for good.
+        let above = to.ancestors().skip(2).take_while(|folder| folder.starts_with(&self.0));
+        above.map(durable::sync_folder).collect()
     }
 
     fn get(&self, key: &str, to: &Path) -> io::Result<bool> {
@@ -49,5 +52,27 @@ impl Remote for Folder {
     fn names(&self) -> io::Result<Vec<String>> {
         let entries = fs::read_dir(&self.0)?;
         entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::testing;
+
+    #[test]
+    fn folders_of_what_is_put_are_on_disk_too() -> io::Result<()> {
+        let folder = testing::Folder::new();
+        let (top, from) = (folder.path().join("store"), folder.path().join("from"));
+        let store = Folder::open(&top)?;
+        fs::write(&from, "table")?;
+        durable::synced(
+            || store.put("run/tables/spans/p1-a.parquet", &from),
+            |synced| {
+                for name in ["run/tables/spans", "run/tables", "run", ""] {
+                    assert!(synced.contains(&top.join(name)), "{name} of {synced:?}");
+                }
+            },
+        )
     }
 }

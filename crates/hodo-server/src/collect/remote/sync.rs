@@ -105,14 +105,13 @@ pub fn download_if_away(inside: &Inside, remote: &dyn Remote, entry: &Entry) -> 
         fs::copy(inside.depot.folder(run).join(part.folder()).join(&name), to.join(&name))?;
     }
     // The note says that it is here only once that is so for good.
-    durable::sync_all(&new)?;
     inside.depot.put_made(run, &new)?;
     inside.depot.write_note(entry, Note { is_away: false, ..note })?;
     inside.depot.count(entry);
     Ok(())
 }
 
-/// Fetches all of a run, durably.
+/// Fetches all of a run, durably: nobody waits while that takes long.
 fn fetch_all(remote: &dyn Remote, run: &str, new: &Path) -> io::Result<()> {
     let complete = complete(remote, run, new)?.ok_or_else(|| {
         io::Error::new(io::ErrorKind::NotFound, format!("{run} is gone from the store"))
@@ -215,7 +214,6 @@ fn know_in(remote: &dyn Remote, run: &str, new: &Path) -> io::Result<Option<Comp
     for file in complete.files.iter().filter(|file| KEPT.contains(&file.path.as_str())) {
         fetch(remote, run, file, new)?;
     }
-    durable::sync_all(new)?;
     Ok(Some(complete))
 }
 
