@@ -4,9 +4,12 @@ use crate::{ShipError, tls};
 use hodo_format::ship::{CHECKSUM_HEADER, PATH, Part, checksum, is_run_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ureq::http::{Request, Response};
 use ureq::{Agent, Body};
@@ -15,11 +18,16 @@ use ureq::{Agent, Body};
 const ANSWER_BYTES: u64 = 64 << 20;
 /// How quick compression is; the network is seldom slower.
 const ZSTD_LEVEL: i32 = 1;
+/// What is shown of an answer that refuses: what to do about it stands at its end, behind ids of runs.
+const SAID_CHARS: usize = 1000;
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// Longest token that is read from a file; what is longer is no token.
+const TOKEN_BYTES: u64 = 4096;
+
 /// A secret that no log shows.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
@@ -28,6 +36,14 @@ impl Token {
         let text = text.trim();
         let fits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_graphic());
         if fits { Ok(Token(text.to_owned())) } else { Err(ShipError::Token) }
+    }
+
+    /// The token in a file.
+    pub fn of_file(path: &Path) -> Result<Token, ShipError> {
+        let mut text = String::new();
+        let read = File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
+        read.map_err(|error| ShipError::TokenFile { path: path.to_owned(), error })?;
+        Token::new(&text)
     }
 }
 
@@ -44,6 +60,8 @@ pub struct Server {
     pub url: String,
     /// The token to ship with.
     pub token: Token,
+    /// The file it is from, which is looked at again when the collector does not know it any more.
+    pub token_file: Option<PathBuf>,
     /// Certificates to believe instead of the system's.
     pub ca: Option<PathBuf>,
     /// How long one request may take.
@@ -86,7 +104,10 @@ pub(crate) struct Client {
     base: String,
     /// As it is shown.
     url: String,
-    token: Token,
+    token: RefCell<Token>,
+    token_file: Option<PathBuf>,
+    /// Whether it has answered as a collector does, this token too: then whatever else it says may pass.
+    is_known: Cell<bool>,
     packed: Vec<u8>,
 }
 
@@ -114,8 +135,9 @@ impl Client {
             config = config.proxy(None);
         }
         let base = format!("{url}{PATH}/{id}");
-        let (agent, token) = (config.build().into(), server.token.clone());
-        Ok(Client { agent, base, url, token, packed: Vec::new() })
+        let (token, token_file) = (RefCell::new(server.token.clone()), server.token_file.clone());
+        let (agent, is_known) = (config.build().into(), Cell::new(false));
+        Ok(Client { agent, base, url, token, token_file, is_known, packed: Vec::new() })
     }
 
     /// Its address.
@@ -127,11 +149,9 @@ impl Client {
     pub(crate) fn held(&self) -> Result<AllHeld, Refusal> {
         let request = self.request("GET", &self.base);
         let answer = self.taken(self.send(request, &[]))?;
-        let told: Files = serde_json::from_value(answer).map_err(|error| {
-            let (url, why) = (self.url.clone(), error.to_string());
-            Refusal::Run(ShipError::NoCollector { url, why })
-        })?;
-        let known = |file: File| {
+        let told: Result<Files, _> = serde_json::from_value(answer);
+        let told = told.map_err(|error| self.not_a_collector(&error.to_string()))?;
+        let known = |file: HeldFile| {
             let part = Part::parse(&file.part)?;
             part.kind_of(&file.name)?;
             Some(((part, file.name), Held { length: file.length, checksum: file.crc32c }))
@@ -188,7 +208,7 @@ impl Client {
     }
 
     fn request(&self, method: &str, url: &str) -> ureq::http::request::Builder {
-        let authorization = format!("Bearer {}", self.token.0);
+        let authorization = format!("Bearer {}", self.token.borrow().0);
         Request::builder().method(method).uri(url).header("authorization", authorization)
     }
 
@@ -214,7 +234,10 @@ impl Client {
             200..300 if value.is_null() && !body.is_empty() => {
                 Err(self.not_a_collector("its answer is not JSON"))
             }
-            200..300 => Ok(value),
+            200..300 => {
+                self.is_known.set(true);
+                Ok(value)
+            }
             _ => Err(self.refused(status, &said(&value, &body), &value, after)),
         }
     }
@@ -222,9 +245,13 @@ impl Client {
     fn refused(&self, status: u16, said: &str, value: &Value, after: Option<Duration>) -> Refusal {
         let (url, why) = (self.url.clone(), format!("{status}{said}"));
         match (status, value["length"].as_u64()) {
-            (401, _) => Refusal::Run(ShipError::Unauthorized { url, why }),
-            (403, _) => Refusal::Run(ShipError::Forbidden { url, why }),
-            (301..=308 | 404 | 405, _) => Refusal::Run(ShipError::NoCollector { url, why }),
+            (401, _) if self.has_another_token() => {
+                let after = Some(Duration::ZERO);
+                Refusal::Later { why: format!("{url} has another token now"), after }
+            }
+            (401, _) => self.of_run(ShipError::Unauthorized { url, why }),
+            (403, _) => self.of_run(ShipError::Forbidden { url, why }),
+            (301..=308 | 404 | 405, _) => self.of_run(ShipError::NoCollector { url, why }),
             (409, Some(length)) => Refusal::Length { length, why },
             (413, _) => Refusal::TooLong,
             (422, _) => Refusal::Garbled(why),
@@ -234,7 +261,22 @@ impl Client {
     }
 
     fn not_a_collector(&self, why: &str) -> Refusal {
-        Refusal::Run(ShipError::NoCollector { url: self.url.clone(), why: why.to_owned() })
+        self.of_run(ShipError::NoCollector { url: self.url.clone(), why: why.to_owned() })
+    }
+
+    /// What ends shipping at once, unless it worked before: then a proxy that is set up anew, a token
+    /// that is rotated or a disk that is not there yet may be behind it.
+    fn of_run(&self, error: ShipError) -> Refusal {
+        match self.is_known.get() {
+            true => Refusal::Later { why: error.to_string(), after: None },
+            false => Refusal::Run(error),
+        }
+    }
+
+    /// Whether the file of the token has another one now, which is taken.
+    fn has_another_token(&self) -> bool {
+        let now = self.token_file.as_deref().and_then(|file| Token::of_file(file).ok());
+        now.is_some_and(|now| self.token.replace(now.clone()) != now)
     }
 
     fn in_words(&self, error: &ureq::Error) -> String {
@@ -256,11 +298,11 @@ impl Client {
 /// The answer to the question what is held.
 #[derive(Deserialize)]
 struct Files {
-    files: Vec<File>,
+    files: Vec<HeldFile>,
 }
 
 #[derive(Deserialize)]
-struct File {
+struct HeldFile {
     #[serde(default)]
     part: String,
     name: String,
@@ -274,7 +316,7 @@ fn said(value: &Value, body: &[u8]) -> String {
         Some(error) => error.to_owned(),
         None => String::from_utf8_lossy(body).into_owned(),
     };
-    let text: String = text.trim().chars().filter(|c| !c.is_control()).take(200).collect();
+    let text: String = text.trim().chars().filter(|c| !c.is_control()).take(SAID_CHARS).collect();
     if text.is_empty() { text } else { format!(": {text}") }
 }
 
@@ -335,7 +377,8 @@ mod tests {
         let client = |url: &str, plain_http| {
             let token = Token::new("secret").unwrap();
             let patience = Duration::from_secs(1);
-            Client::new(&Server { url: url.into(), token, ca: None, patience, plain_http }, "run")
+            let (url, token_file, ca) = (url.into(), None, None);
+            Client::new(&Server { url, token, token_file, ca, patience, plain_http }, "run")
         };
         for here in ["http://127.0.0.1:7430", "http://[::1]:1", "http://localhost/hodo"] {
             assert!(client(here, false).is_ok(), "{here}");
@@ -358,7 +401,7 @@ mod tests {
     #[test]
     fn what_a_collector_says_is_one_short_line() {
         assert_eq!(said(&json!({"error": "a\nb\u{1b}[2J"}), b""), ": ab[2J");
-        assert_eq!(said(&Value::Null, &[b'x'; 1000]).len(), 202);
+        assert_eq!(said(&Value::Null, &[b'x'; 2000]).len(), SAID_CHARS + 2);
         assert_eq!(said(&Value::Null, b" "), "");
     }
 }

@@ -25,6 +25,14 @@ pub enum ShipError {
     /// The token cannot be sent.
     #[error("the token is empty or has characters that no token has; check HODO_TOKEN or its file")]
     Token,
+    /// The file of the token cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// There is no token.
     #[error(
         "no token: set HODO_TOKEN, or name a file that has it (--token-file, HODO_TOKEN_FILE); \

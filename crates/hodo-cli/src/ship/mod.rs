@@ -7,7 +7,7 @@ mod server;
 pub mod words;
 
 use crate::args::ShipArgs;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{self, Failure, Outcome, file_error};
 use crate::term::number;
 use detached::Log;
 use hodo_ship::{Mode, Settings, ShipError, Shipped, Status, Watch};
@@ -78,6 +78,7 @@ fn failure(error: ShipError) -> Failure {
         ShipError::Address(_) | ShipError::Secret | ShipError::Token | ShipError::NoToken => {
             Failure::Usage(error.to_string())
         }
+        ShipError::TokenFile { path, error } => file_error("read", &path, &error),
         other => Failure::Failed(other.to_string()),
     }
 }

@@ -1,13 +1,11 @@
 //! Which collector, and with which token.
 
+use super::failure;
 use crate::args::ServerArgs;
-use crate::output::{Failure, file_error};
+use crate::output::Failure;
 use hodo_ship::{Server, ShipError, Token};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Longest token that is read from a file; what is longer is no token.
-const TOKEN_BYTES: u64 = 4096;
 
 /// The collector of `args` and of the environment.
 pub fn server(args: &ServerArgs) -> Result<Server, Failure> {
@@ -15,30 +13,26 @@ pub fn server(args: &ServerArgs) -> Result<Server, Failure> {
         let why = "no collector: name one with --to https://HOST:PORT, or set HODO_SERVER";
         return Err(Failure::Usage(why.to_owned()));
     };
-    let token = token(args.token_file.as_deref())?;
+    let (token, token_file) = token(args.token_file.as_deref())?;
     let patience = time(&args.patience, "--patience 60s")?;
-    Ok(Server { url, token, ca: args.ca.clone(), patience, plain_http: args.plain_http })
+    let (ca, plain_http) = (args.ca.clone(), args.plain_http);
+    Ok(Server { url, token, token_file, ca, patience, plain_http })
 }
 
-/// The token: of the file that is named, of HODO_TOKEN, or of the file that HODO_TOKEN_FILE names.
-fn token(file: Option<&Path>) -> Result<Token, Failure> {
+/// The token, and the file it is from: the one that is named, HODO_TOKEN, or the file that
+/// HODO_TOKEN_FILE names.
+fn token(file: Option<&Path>) -> Result<(Token, Option<PathBuf>), Failure> {
     let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let text = match (file, said("HODO_TOKEN"), said("HODO_TOKEN_FILE")) {
-        (Some(file), ..) => read(file)?,
-        (None, Some(token), _) => token.to_string_lossy().into_owned(),
-        (None, None, Some(file)) => read(&PathBuf::from(file))?,
-        (None, None, None) => return Err(Failure::Usage(ShipError::NoToken.to_string())),
+    let file = match (file, said("HODO_TOKEN"), said("HODO_TOKEN_FILE")) {
+        (Some(file), ..) => file.to_owned(),
+        (None, Some(token), _) => {
+            let token = Token::new(&token.to_string_lossy());
+            return Ok((token.map_err(failure)?, None));
+        }
+        (None, None, Some(file)) => PathBuf::from(file),
+        (None, None, None) => return Err(failure(ShipError::NoToken)),
     };
-    Token::new(&text).map_err(|error| Failure::Usage(error.to_string()))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    use std::io::Read;
-    let mut text = String::new();
-    let read =
-        std::fs::File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
-    read.map_err(|error| file_error("read", path, &error))?;
-    Ok(text)
+    Ok((Token::of_file(&file).map_err(failure)?, Some(file)))
 }
 
 /// A time with its unit.

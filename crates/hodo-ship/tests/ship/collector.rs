@@ -34,6 +34,8 @@ pub struct Held {
     pub repeated: u64,
     pub requests: Vec<String>,
     pub faults: VecDeque<Fault>,
+    /// What it says where it is told to refuse.
+    pub words: Option<String>,
     /// It takes no more: it answers what it has, and 507 to whatever is sent.
     pub is_full: bool,
     /// The most bytes of a body.
@@ -86,7 +88,10 @@ fn serve(stream: TcpStream, held: &Mutex<Held>) {
         held.requests.push(format!("{} {}", request.method, request.path));
         let fault = held.faults.pop_front();
         let (status, header, body) = match fault {
-            Some(Fault::Answer(status, header)) => (status, header, json!({"error": "as told"})),
+            Some(Fault::Answer(status, header)) => {
+                let words = held.words.as_deref().unwrap_or("as told");
+                (status, header, json!({"error": words}))
+            }
             Some(Fault::Reset) => return,
             Some(Fault::Amnesia) => {
                 held.files.clear();

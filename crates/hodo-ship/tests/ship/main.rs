@@ -57,7 +57,8 @@ impl Run {
     fn settings(&self, url: &str, mode: Mode) -> Settings {
         let token = Token::new(TOKEN).unwrap();
         let patience = Duration::from_secs(5);
-        let server = Server { url: url.into(), token, ca: None, patience, plain_http: false };
+        let (url, token_file, ca) = (url.into(), None, None);
+        let server = Server { url, token, token_file, ca, patience, plain_http: false };
         let give_up_after = Duration::from_secs(60);
         let run = self.folder.clone();
         Settings { run, server, mode, give_up_after, others_ended: false }
@@ -212,6 +213,51 @@ fn what_waiting_does_not_mend_ends_with_words() {
     let mut settings = run.settings(&collector.url, Mode::Follow);
     settings.server.token = wrong;
     assert!(matches!(go(&settings), Err(ShipError::Unauthorized { .. })));
+}
+
+#[test]
+fn what_a_collector_says_that_was_well_before_may_pass() {
+    for (status, header) in [(401, ""), (403, ""), (404, ""), (302, "location: http://127.0.0.1:1/\r\n")] {
+        let (run, collector) = (Run::ended(), Collector::start());
+        // A proxy that is set up anew, after the first answer and in the middle of a file.
+        for well in [1, 3] {
+            collector.fail(&vec![Fault::Keep(u64::MAX); well]);
+            collector.fail(&[Fault::Answer(status, header)]);
+        }
+        run.ship(&collector).unwrap();
+        run.assert_there(&collector);
+    }
+    let (run, collector) = (Run::ended(), Collector::start());
+    collector.fail(&[Fault::Keep(u64::MAX)]);
+    collector.fail(&vec![Fault::Answer(403, ""); 50]);
+    let mut settings = run.settings(&collector.url, Mode::Follow);
+    settings.give_up_after = Duration::from_millis(300);
+    let error = go(&settings).unwrap_err();
+    assert!(matches!(&error, ShipError::GaveUp { why, .. } if why.contains("403")), "{error}");
+}
+
+#[test]
+fn a_token_that_was_rotated_is_read_again() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let file = run.folder.with_file_name("token");
+    std::fs::write(&file, "the-old-one").unwrap();
+    let mut settings = run.settings(&collector.url, Mode::Follow);
+    settings.server.token = Token::of_file(&file).unwrap();
+    assert!(matches!(go(&settings), Err(ShipError::Unauthorized { .. })), "without its file");
+    settings.server.token_file = Some(file.clone());
+    assert!(matches!(go(&settings), Err(ShipError::Unauthorized { .. })), "it is the same");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    go(&settings).unwrap();
+    run.assert_there(&collector);
+}
+
+#[test]
+fn the_end_of_what_a_collector_says_is_shown() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    collector.held.lock().unwrap().words = Some(format!("{} then do this", "a".repeat(600)));
+    collector.fail(&[Fault::Answer(403, "")]);
+    let error = run.ship(&collector).unwrap_err().to_string();
+    assert!(error.ends_with("then do this"), "{error}");
 }
 
 #[test]
