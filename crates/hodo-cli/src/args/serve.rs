@@ -10,7 +10,7 @@ pub const SERVE_EXAMPLES: &str = "\
 Examples:
   hodo serve                                    on this machine; prints its tokens the first time
   hodo serve --dir store --bind 127.0.0.1:0     another folder, any port that is free
-  hodo serve token add gpu-node-1 --kind ingest
+  hodo serve token add team-a --kind ingest
   hodo serve token list";
 
 /// Where it listens if nothing is said.

@@ -190,7 +190,10 @@ fn forbid(note: &Note, run: &str, owner: Option<&str>) -> Result<(), Refusal> {
     match owner {
         Some(owner) if owner != note.owner => Err(Refusal::new(
             StatusCode::FORBIDDEN,
-            format!("{run} was begun with another ingest token, which owns it"),
+            format!(
+                "{run} was begun with another ingest token, which owns it; all hosts of a run ship \
+                 with the same one"
+            ),
         )),
         _ => Ok(()),
     }

@@ -187,6 +187,7 @@ fn a_run_belongs_to_the_token_that_began_it() {
         let answer = collected.ask((method, path), &other, &headers, body);
         assert_eq!(answer.status, 403, "{method} {path}");
         assert!(answer.text().contains("another ingest token"), "{}", answer.text());
+        assert!(answer.text().contains("all hosts of a run"), "what to do: {}", answer.text());
     }
     let there = std::fs::read(collected.folder("run").join("p1-a/spool-000001.hodo")).unwrap();
     assert_eq!(there, b"mine");
