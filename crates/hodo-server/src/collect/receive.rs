@@ -110,7 +110,12 @@ const WINDOW_LOG: u32 = 23;
 fn limited(from: impl Read, most: usize) -> Result<Bytes, Refusal> {
     let mut unfolded = Vec::new();
     let read = from.take(most as u64 + 1).read_to_end(&mut unfolded);
-    read.map_err(|error| Refusal::bad(format!("the body cannot be unfolded: {error}")))?;
+    // As of bytes that do not match their checksum: what was sent may have come out garbled.
+    let garbled = |error| {
+        let words = format!("the body cannot be unfolded: {error}; send it again");
+        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, words)
+    };
+    read.map_err(garbled)?;
     Ok(Bytes::from(unfolded))
 }
 
@@ -135,7 +140,8 @@ async fn collect(mut body: Body, expected: usize) -> Result<Bytes, Refusal> {
         let Some(frame) = tokio::time::timeout(left, body.frame()).await.map_err(slow)? else {
             return Ok(whole.freeze());
         };
-        let frame = frame.map_err(|_| Refusal::bad("the body broke off"))?;
+        let cut = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body broke off");
+        let frame = frame.map_err(cut)?;
         if let Ok(data) = frame.into_data() {
             if whole.len() + data.len() > MOST_BODY_BYTES {
                 return Err(too_long());
@@ -171,15 +177,23 @@ mod tests {
         // Magic, a descriptor without a length, a window of 2^41 bytes, one empty last block.
         let frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x01, 0x00, 0x00];
         let refused = received(frame).await?.unfold(Encoding::Zstd, 4 << 20);
-        assert_eq!(refused.err().map(|r| r.status), Some(StatusCode::BAD_REQUEST));
+        assert_eq!(refused.err().map(|r| r.status), Some(StatusCode::UNPROCESSABLE_ENTITY));
         Ok(())
     }
 
     #[tokio::test]
-    async fn damage_is_no_failure_of_ours() -> Result<(), Refusal> {
+    async fn a_body_that_broke_off_may_be_sent_again() {
+        let pieces = [Ok("half of"), Err(std::io::Error::other("reset"))];
+        let body = Body::from_stream(futures_util::stream::iter(pieces));
+        let refused = Room::new().receive("a", &HeaderMap::new(), body, 0).await.err();
+        assert_eq!(refused.map(|r| r.status), Some(StatusCode::REQUEST_TIMEOUT));
+    }
+
+    #[tokio::test]
+    async fn what_came_out_garbled_may_be_sent_again() -> Result<(), Refusal> {
         for encoding in [Encoding::Zstd, Encoding::Gzip] {
             let refused = received(b"no such thing".to_vec()).await?.unfold(encoding, 100);
-            assert_eq!(refused.err().map(|r| r.status), Some(StatusCode::BAD_REQUEST));
+            assert_eq!(refused.err().map(|r| r.status), Some(StatusCode::UNPROCESSABLE_ENTITY));
         }
         let long = received(vec![0; 101]).await?.unfold(Encoding::Identity, 100);
         assert_eq!(long.err().map(|r| r.status), Some(StatusCode::PAYLOAD_TOO_LARGE));

@@ -33,7 +33,7 @@ fn what_is_sent_wrongly_is_refused_with_words() {
     refused(put(&collected, &[right], b"hellO"), 422, "checksum");
     refused(put(&collected, &[right, ("Content-Encoding", "br")], b"hello"), 415, "zstd");
     refused(put(&collected, &[right, ("Content-Encoding", "gzip")], b"hello"), 415, "zstd");
-    refused(put(&collected, &[right, ("Content-Encoding", "zstd")], b"hello"), 400, "unfolded");
+    refused(put(&collected, &[right, ("Content-Encoding", "zstd")], b"hello"), 422, "unfolded");
     refused(collected.replace("run/files/p1-a/spool-000001.hodo", b""), 400, "?offset=N");
     refused(collected.append("run/files/-/run.json", 0, b""), 400, "?whole=1");
     refused(collected.beat("run", "{}"), 400, "host");
