@@ -157,6 +157,15 @@ impl Depot {
             .retain(|_, entry| Arc::strong_count(entry) > 1 || lock(&entry.note).is_some());
     }
 
+    /// Puts a note that is damaged aside, where nothing reads it, and another in its place, so that the
+    /// run can be removed; tells where it is.
+    pub fn set_note_aside(&self, run: &str, may_be_stored: bool) -> io::Result<PathBuf> {
+        let aside = self.dir.join(NOTES).join(format!(".{run}.damaged"));
+        fs::rename(self.note_path(run), &aside)?;
+        Note { may_be_stored, ..Note::new("") }.write(&self.note_path(run))?;
+        Ok(aside)
+    }
+
     /// Writes a run's note.
     pub fn write_note(&self, entry: &Entry, note: Note) -> io::Result<()> {
         note.write(&self.note_path(&entry.id))?;

@@ -45,14 +45,30 @@ fn is_there(inside: &Inside, run: &str) -> io::Result<bool> {
     if Run::is_at(&inside.depot.folder(run)) {
         return Ok(true);
     }
-    let note = inside.depot.known(run)?.and_then(|entry| entry.note());
-    Ok(note.is_some_and(|note| !note.is_going))
+    match inside.depot.known(run) {
+        // Nobody can tell what is there, but that something is.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(true),
+        entry => {
+            let note = entry?.and_then(|entry| entry.note());
+            Ok(note.is_some_and(|note| !note.is_going))
+        }
+    }
 }
 
 /// Removes a run and returns what it took; none of one that is live, which stays.
 pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
     let depot = &inside.depot;
-    let entry = depot.entry(run)?;
+    let entry = match depot.entry(run) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            if is_live(&depot.folder(run)) {
+                return Ok(None);
+            }
+            let aside = depot.set_note_aside(run, inside.remote.is_some())?;
+            tell(&format!("{run} is removed, and {} is what was its note: {error}", aside.display()));
+            depot.entry(run)?
+        }
+        entry => entry?,
+    };
     let _alone = entry.alone();
     if let Err(error) = depot.settle_alone(&entry) {
         tell(&format!("{run} is removed as it lies there, since it cannot be settled: {error}"));
@@ -368,7 +384,9 @@ mod tests {
         for run in ["a", "b"] {
             send(&inside(folder.path(), None), run, "p1-a", b"spans");
         }
-        std::fs::write(folder.path().join("notes/a"), "half of")?;
+        // What is there in place of its note is no file.
+        std::fs::remove_file(folder.path().join("notes/a"))?;
+        std::fs::create_dir(folder.path().join("notes/a"))?;
         let mut options = CollectorOptions::local(folder.path());
         options.max_bytes = Some(1);
         let here = inside_with(&options, None);
@@ -376,6 +394,37 @@ mod tests {
         let told = make_room(&here, keep, Wanted::default())?;
         assert!(told.iter().any(|line| line.starts_with("cannot remove a: ")), "{told:?}");
         assert!(!here.depot.folder("b").exists(), "{told:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_whose_note_is_damaged_can_be_removed_there_too() -> io::Result<()> {
+        let (folder, store) = (Folder::new(), Folder::new());
+        let at = format!("file://{}", store.path().display());
+        {
+            let here = inside(folder.path(), Some(crate::collect::remote::open(&at)?));
+            crate::collect::testing::make_packed(&here, "run")?;
+            let entry = here.depot.entry("run")?;
+            here.depot.write_note(&entry, Note { is_packed: true, ..Note::new("owner") })?;
+            let remote = crate::collect::remote::open(&at)?;
+            let stored = crate::collect::remote::upload_next(&here, &*remote)?;
+            assert_eq!(stored.as_deref(), Some("run"));
+            send(&here, "other", "p1-a", b"spans");
+        }
+        for run in ["run", "other"] {
+            std::fs::write(folder.path().join("notes").join(run), "half of")?;
+        }
+        let here = inside(folder.path(), Some(crate::collect::remote::open(&at)?));
+        for run in ["run", "other"] {
+            assert!(is_there(&here, run)?);
+            assert!(remove_run(&here, run)?.is_some());
+            assert!(!is_there(&here, run)? && !here.depot.folder(run).exists());
+        }
+        assert_eq!(std::fs::read_dir(store.path())?.count(), 0, "in the store too");
+        assert!(here.depot.noted()?.is_empty());
+        let aside = folder.path().join("notes/.other.damaged");
+        assert_eq!(std::fs::read_to_string(aside)?, "half of", "what was there is kept");
+        assert_eq!(send(&here, "other", "p1-a", b"again"), Some(5));
         Ok(())
     }
 
