@@ -86,11 +86,12 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
         let going = Note { is_going: true, going, is_returning: false, swap: None, ..note };
         depot.write_note(&entry, going)?;
     }
-    depot.clear(run)?;
-    inside.shared.store.forget(run);
+    // First: of a log that is there a start makes the run again.
     if super::otlp::is_id(run) {
         super::otlp::remove(inside, run)?;
     }
+    depot.clear(run)?;
+    inside.shared.store.forget(run);
     inside.counters.removed.fetch_add(1, Ordering::Relaxed);
     inside.counters.removed_bytes.fetch_add(bytes, Ordering::Relaxed);
     if let Err(error) = finish(inside, &entry) {

@@ -1,7 +1,7 @@
 //! Makes the runs that are shown of the logs.
 
 use super::log::{Requests, path};
-use super::{LOGS, MOST_BYTES, PREFIX, folder, is_id, lock, measure, open};
+use super::{LOGS, MOST_BYTES, PREFIX, clear, folder, is_id, lock, measure, open};
 use crate::collect::Inside;
 use crate::collect::durable;
 use crate::collect::janitor::{guarded, tell};
@@ -109,6 +109,11 @@ fn find_unmade(inside: &Inside) -> io::Result<()> {
     let Ok(logs) = std::fs::read_dir(inside.depot.dir().join(LOGS)) else { return Ok(()) };
     for log in logs {
         let run = log?.file_name().to_string_lossy().into_owned();
+        if run.starts_with('.') {
+            // It was being removed.
+            clear(&folder(inside, &run))?;
+            continue;
+        }
         measure(inside, &run);
         let (log, shown) = (folder(inside, &run), inside.depot.folder(&run));
         let about = std::fs::read(shown.join("run.json")).unwrap_or_default();
@@ -325,6 +330,25 @@ mod tests {
             making.join().unwrap_or(Err(NotPacked::NotYet))
         })?;
         assert!(!here.depot.folder(RUN).exists() && !here.depot.packing(RUN).exists());
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_whose_removal_is_cut_is_not_made_again() -> Result<(), NotPacked> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        send(&here, 1);
+        make(&here, RUN, "llm api")?;
+        // What it would be moved to before it goes cannot be cleared.
+        std::fs::write(here.depot.aside(RUN), "no folder")?;
+        assert!(remove_run(&here, RUN).is_err());
+        std::fs::create_dir(super::folder(&here, ".other.gone"))?;
+        std::fs::remove_dir_all(here.depot.folder(RUN))?;
+        drop(here);
+        let here = inside(folder.path(), None);
+        find_unmade(&here)?;
+        assert!(lock(&here.logs.dirty).is_empty(), "its log is there");
+        assert_eq!(std::fs::read_dir(folder.path().join(LOGS))?.count(), 0, "and what was going");
         Ok(())
     }
 

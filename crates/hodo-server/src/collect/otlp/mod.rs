@@ -15,6 +15,7 @@ use batch::Batch;
 pub use make::{forgive, work};
 
 use super::depot::usage_bytes;
+use super::durable;
 use super::guard::Caller;
 use super::ingest::apart;
 use super::receive::Encoding;
@@ -34,7 +35,7 @@ use runs::by_run;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a request may unfold to.
@@ -96,11 +97,23 @@ pub fn remove(inside: &Inside, run: &str) -> io::Result<()> {
     inside.logs.open.remove(run, || {
         lock(&inside.logs.dirty).remove(run);
         lock(&inside.logs.left_out).remove(run);
-        match std::fs::remove_dir_all(folder(inside, run)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        // In one step: a kill leaves a log or none, and what is on its way out goes at the next start.
+        let gone = folder(inside, &format!(".{run}.gone"));
+        clear(&gone)?;
+        match std::fs::rename(folder(inside, run), &gone) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            moved => moved?,
         }
+        durable::sync_parent(&gone)?;
+        clear(&gone)
     })
+}
+
+fn clear(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
