@@ -258,15 +258,20 @@ pub fn note_failure(inside: &Inside, entry: &Entry, why: &str) -> io::Result<()>
 /// Lets go of what was shipped of runs that were packed long ago.
 pub fn clear_old(inside: &Inside, run: &str) -> io::Result<()> {
     let entry = inside.depot.entry(run)?;
-    let is_kept = |note: &Note| note.is_packed && !note.is_going && !note.is_between();
-    let Some(note) = entry.note().filter(is_kept) else { return Ok(()) };
-    let age = now().saturating_sub(Duration::from_secs(note.packed_s));
-    if age < ASIDE_TIME || !inside.depot.aside(run).exists() {
+    let is_old = |note: &Note| {
+        let age = now().saturating_sub(Duration::from_secs(note.packed_s));
+        note.is_packed && !note.is_going && !note.is_between() && age >= ASIDE_TIME
+    };
+    let is_due = || entry.note().as_ref().is_some_and(is_old) && inside.depot.aside(run).exists();
+    if !is_due() {
         return Ok(());
     }
     let _alone = entry.alone();
-    inside.depot.clear_aside(run)?;
-    inside.depot.count(&entry);
+    // More may have come meanwhile, and what is aside be the packed run that made place for it.
+    if is_due() {
+        inside.depot.clear_aside(run)?;
+        inside.depot.count(&entry);
+    }
     Ok(())
 }
 
@@ -282,6 +287,28 @@ mod tests {
         assert!(check_memory(1, None, "").is_ok());
         let refused = check_memory(300 << 20, Some(100 << 20), "").map_err(|why| why.to_string());
         assert!(refused.is_err_and(|why| why.contains("300 MiB") && why.contains("100 MiB")));
+    }
+
+    #[test]
+    fn what_is_aside_is_looked_at_again_before_it_goes() -> io::Result<()> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        send(&here, "run", "p1-a", b"spans");
+        let entry = here.depot.entry("run")?;
+        let note = entry.note().unwrap_or_default();
+        here.depot.write_note(&entry, Note { is_packed: true, packed_s: 1, ..note.clone() })?;
+        std::fs::create_dir(here.depot.aside("run"))?;
+        std::thread::scope(|scope| {
+            let alone = entry.alone();
+            let clearing = scope.spawn(|| clear_old(&here, "run"));
+            // It has looked, and waits; or it looks later, which is right as well.
+            std::thread::sleep(Duration::from_millis(200));
+            here.depot.write_note(&entry, note)?;
+            drop(alone);
+            clearing.join().unwrap_or_else(|_| Err(io::Error::other("a panic")))
+        })?;
+        assert!(here.depot.aside("run").exists(), "it is another now");
+        Ok(())
     }
 
     #[test]
