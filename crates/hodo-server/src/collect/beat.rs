@@ -66,8 +66,7 @@ impl Beat {
         room: impl FnOnce(u64) -> Result<(), Refusal>,
     ) -> Result<(u64, u64), Refusal> {
         let path = folder.join(SHIPPED_FILE);
-        let before = path.metadata().map_or(0, |file| file.len());
-        let mut shipped = Shipped::read(folder).unwrap_or_default();
+        let (before, mut shipped) = told(&path)?;
         if shipped.hosts.len() >= MOST_HOSTS && !shipped.hosts.contains_key(&self.host) {
             return Err(Refusal::full(format!("a run has {MOST_HOSTS} hosts at most")));
         }
@@ -96,6 +95,21 @@ impl Beat {
     #[cfg(test)]
     pub fn done(host: &str) -> Beat {
         Beat { host: host.to_owned(), processes: Vec::new(), done: true }
+    }
+}
+
+/// What was told before, with its bytes; what cannot be read is not nothing.
+fn told(path: &Path) -> io::Result<(u64, Shipped)> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((0, Shipped::default())),
+        Err(error) => Err(error),
+        Ok(text) => {
+            let shipped = serde_json::from_slice(&text).map_err(|error| {
+                let words = format!("{} is damaged: {error}", path.display());
+                io::Error::new(io::ErrorKind::InvalidData, words)
+            })?;
+            Ok((text.len() as u64, shipped))
+        }
     }
 }
 
@@ -138,6 +152,17 @@ mod tests {
         assert!(beat(more).keep(folder.path(), full).is_err());
         assert!(beat(r#"{"host":"b"}"#).keep(folder.path(), full).is_err());
         assert!(!Shipped::read(folder.path()).unwrap_or_default().is_live());
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_told_and_cannot_be_read_is_not_written_over() -> io::Result<()> {
+        let folder = Folder::new();
+        let path = folder.path().join(SHIPPED_FILE);
+        std::fs::write(&path, r#"{"hosts":{"a"#)?;
+        let refused = Beat::done("b").keep(folder.path(), |_| Ok(())).err();
+        assert_eq!(refused.map(|refusal| refusal.status.as_u16()), Some(500));
+        assert_eq!(std::fs::read_to_string(&path)?, r#"{"hosts":{"a"#);
         Ok(())
     }
 
