@@ -47,7 +47,7 @@ impl Depot {
             // The rest of it, which may lie elsewhere, goes as soon as the collector is at work.
             return self.clear(run);
         }
-        if !self.folder(run).exists() {
+        if !self.folder(run).try_exists()? {
             // Nothing of it had come.
             self.forget(&entry)?;
             return self.clear_aside(run);

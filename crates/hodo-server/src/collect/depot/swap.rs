@@ -329,6 +329,20 @@ mod tests {
     }
 
     #[test]
+    fn a_run_whose_folder_cannot_be_looked_at_is_not_forgotten() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = made(&folder)?;
+        let place = depot.folder(RUN);
+        fs::remove_dir_all(&place)?;
+        // Whoever tests may read everything: a link to itself can be followed by nobody.
+        std::os::unix::fs::symlink(RUN, &place)?;
+        drop(depot);
+        let again = Depot::open(folder.path(), None)?;
+        assert!(again.noted()?.contains(RUN));
+        Ok(())
+    }
+
+    #[test]
     fn a_run_that_was_being_removed_is_gone() -> io::Result<()> {
         let folder = Folder::new();
         let depot = made(&folder)?;
