@@ -115,9 +115,26 @@ struct Named {
 
 /// The runs that a path is about.
 fn asked(path: &str) -> Vec<String> {
-    let run = path.strip_prefix("/api/runs/").and_then(|rest| rest.split('/').next());
-    let other = path.split_once("/compare/").map(|(_, other)| other);
-    [run, other].into_iter().flatten().filter(|id| !id.is_empty()).map(str::to_owned).collect()
+    let steps: Vec<&str> = path.split('/').skip(1).collect();
+    let ids = match steps[..] {
+        ["api", "runs", run, "compare", other] => vec![run, other],
+        ["api", "runs", run, ..] => vec![run],
+        _ => Vec::new(),
+    };
+    ids.into_iter().filter(|id| !id.is_empty()).map(decoded).collect()
+}
+
+/// A step of a path as whoever answers it reads it: `%2E` is a dot.
+fn decoded(step: &str) -> String {
+    let mut bytes = Vec::with_capacity(step.len());
+    let mut rest = step.as_bytes();
+    while let Some((first, others)) = rest.split_first() {
+        let hex = others.get(..2).filter(|_| *first == b'%').and_then(|two| str::from_utf8(two).ok());
+        let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &others[2..] } else { others };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Brings back runs that are elsewhere alone. What is begun goes on when nobody waits for it any more.
@@ -152,6 +169,9 @@ mod tests {
     fn paths_name_the_runs_they_are_about() {
         assert_eq!(asked("/api/runs/a/report"), ["a"]);
         assert_eq!(asked("/api/runs/a/compare/b"), ["a", "b"]);
+        assert_eq!(asked("/api/runs/compare/compare/b"), ["compare", "b"]);
+        assert_eq!(asked("/api/runs/a%2e%62/compare/b%2Dc"), ["a.b", "b-c"], "as it is answered");
+        assert_eq!(asked("/api/runs/a%2/report"), ["a%2"]);
         for path in ["/", "/api/runs", "/api/runs/", "/api/events", "/healthz"] {
             assert!(asked(path).is_empty(), "{path}");
         }
