@@ -41,7 +41,8 @@ impl Token {
     /// The token in a file.
     pub fn of_file(path: &Path) -> Result<Token, ShipError> {
         let mut text = String::new();
-        let read = File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
+        let read =
+            File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text));
         read.map_err(|error| ShipError::TokenFile { path: path.to_owned(), error })?;
         Token::new(&text)
     }

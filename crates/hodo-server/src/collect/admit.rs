@@ -60,7 +60,9 @@ pub async fn admit(State(collecting): State<Collecting>, request: Request, next:
     // Events go on for as long as the page is open, and the page itself is in memory.
     let is_heavy = path == "/api/runs" || path == SQL || !asked.is_empty();
     match is_heavy {
-        true => answer(&collecting, request, asked, next).await.unwrap_or_else(Refusal::into_response),
+        true => {
+            answer(&collecting, request, asked, next).await.unwrap_or_else(Refusal::into_response)
+        }
         false => next.run(request).await,
     }
 }
@@ -129,7 +131,8 @@ fn decoded(step: &str) -> String {
     let mut bytes = Vec::with_capacity(step.len());
     let mut rest = step.as_bytes();
     while let Some((first, others)) = rest.split_first() {
-        let hex = others.get(..2).filter(|_| *first == b'%').and_then(|two| str::from_utf8(two).ok());
+        let hex =
+            others.get(..2).filter(|_| *first == b'%').and_then(|two| str::from_utf8(two).ok());
         let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
         bytes.push(byte.unwrap_or(*first));
         rest = if byte.is_some() { &others[2..] } else { others };

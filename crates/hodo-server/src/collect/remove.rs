@@ -64,7 +64,10 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
                 return Ok(None);
             }
             let aside = depot.set_note_aside(run, inside.remote.is_some())?;
-            tell(&format!("{run} is removed, and {} is what was its note: {error}", aside.display()));
+            tell(&format!(
+                "{run} is removed, and {} is what was its note: {error}",
+                aside.display()
+            ));
             depot.entry(run)?
         }
         entry => entry?,

@@ -217,7 +217,9 @@ fn what_waiting_does_not_mend_ends_with_words() {
 
 #[test]
 fn what_a_collector_says_that_was_well_before_may_pass() {
-    for (status, header) in [(401, ""), (403, ""), (404, ""), (302, "location: http://127.0.0.1:1/\r\n")] {
+    for (status, header) in
+        [(401, ""), (403, ""), (404, ""), (302, "location: http://127.0.0.1:1/\r\n")]
+    {
         let (run, collector) = (Run::ended(), Collector::start());
         // A proxy that is set up anew, after the first answer and in the middle of a file.
         for well in [1, 3] {
@@ -285,7 +287,10 @@ fn a_run_of_which_a_file_was_refused_is_not_said_to_be_all_there() {
             collector.fail(&[Fault::Answer(status, "")]);
             let settings = run.settings(&collector.url, mode);
             let error = go(&settings).unwrap_err().to_string();
-            assert!(error.contains("1 of the run's files") && error.contains("not told"), "{error}");
+            assert!(
+                error.contains("1 of the run's files") && error.contains("not told"),
+                "{error}"
+            );
             {
                 let held = collector.held.lock().unwrap();
                 assert!(held.beats.iter().all(|beat| beat["done"] == false), "{mode:?} {status}");

@@ -207,15 +207,21 @@ mod tests {
         let (new, place) = (depot.packing(RUN), depot.folder(RUN));
         fs::create_dir_all(new.join("tables/spans"))?;
         fs::write(new.join("tables/spans/p1-a.parquet"), "packed")?;
-        durable::synced(|| depot.put_in_place(&*depot.entry(RUN)?, swap(0)), |synced| {
-            for name in ["", "pack", "tables", "tables/spans"] {
-                assert!(synced.contains(&new.join(name)), "{name} of {synced:?}");
-            }
-        })?;
+        durable::synced(
+            || depot.put_in_place(&*depot.entry(RUN)?, swap(0)),
+            |synced| {
+                for name in ["", "pack", "tables", "tables/spans"] {
+                    assert!(synced.contains(&new.join(name)), "{name} of {synced:?}");
+                }
+            },
+        )?;
         fs::create_dir_all(new.join("tables/marks"))?;
-        durable::synced(|| depot.put_made(RUN, &new), |synced| {
-            assert!(synced.contains(&new.join("tables/marks")), "{synced:?}");
-        })?;
+        durable::synced(
+            || depot.put_made(RUN, &new),
+            |synced| {
+                assert!(synced.contains(&new.join("tables/marks")), "{synced:?}");
+            },
+        )?;
         assert!(place.join("tables/marks").exists());
         Ok(())
     }

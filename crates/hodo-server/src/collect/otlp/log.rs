@@ -272,19 +272,17 @@ mod tests {
         let whole = std::fs::read(path(&at))?;
         let one = whole.len() / 4;
         for spoilt in 0..3 * one {
-            for by in [1, 0x80, 0xff] {
-                let mut bytes = whole.clone();
-                bytes[spoilt] ^= by;
-                std::fs::write(path(&at), &bytes)?;
-                let mut log = Log::open(&at, None)?;
-                let left: Vec<_> = (0..4).filter(|id| usize::from(*id) != spoilt / one).collect();
-                let there: Vec<_> = left.iter().map(|id| request(*id)).collect();
-                assert_eq!(requests(&at)?, there, "{spoilt}");
-                assert_eq!((log.length(), log.spans()), (whole.len() as u64, 6), "{spoilt}");
-                assert!((1..=2).contains(&log.whole().spoilt), "{spoilt}");
-                log.append(&request(9), 2)?;
-                assert_eq!(requests(&at)?.len(), 4, "{spoilt}: more follows");
-            }
+            let mut bytes = whole.clone();
+            bytes[spoilt] ^= [1, 0x80, 0xff][spoilt % 3];
+            std::fs::write(path(&at), &bytes)?;
+            let mut log = Log::open(&at, None)?;
+            let left: Vec<_> = (0..4).filter(|id| usize::from(*id) != spoilt / one).collect();
+            let there: Vec<_> = left.iter().map(|id| request(*id)).collect();
+            assert_eq!(requests(&at)?, there, "{spoilt}");
+            assert_eq!((log.length(), log.spans()), (whole.len() as u64, 6), "{spoilt}");
+            assert!((1..=2).contains(&log.whole().spoilt), "{spoilt}");
+            log.append(&request(9), 2)?;
+            assert_eq!(requests(&at)?.len(), 4, "{spoilt}: more follows");
         }
         // Zeros at the end are no request.
         std::fs::write(path(&at), [&whole[..], &[0; 100]].concat())?;

@@ -49,10 +49,12 @@ fn upload_if_due(inside: &Inside, remote: &dyn Remote, run: &str) -> io::Result<
         let told = serde_json::to_vec(&complete)?;
         put_bytes(remote, &format!("{run}/{COMPLETE}"), &inside.depot.runs(), &told)?;
     }
-    let _open = entry.shared();
-    if is_same() {
-        inside.depot.write_note(&entry, Note { is_stored: true, ..note })?;
-        return Ok(true);
+    {
+        let _open = entry.shared();
+        if is_same() {
+            inside.depot.write_note(&entry, Note { is_stored: true, ..note })?;
+            return Ok(true);
+        }
     }
     // One whose removal is not over removes the rest of it too.
     if entry.note().is_none() {
