@@ -113,10 +113,7 @@ fn look_at(inside: &Inside, entry: &Entry, pack: Pack<'_>) -> Option<Duration> {
     let is_away = entry.note().is_some_and(|note| note.is_away);
     if is_away
         && inside.depot.there(run, true).is_ok_and(|late| !late.is_empty())
-        && let Err(error) = {
-            let _alone = entry.fetching.blocking_lock();
-            inside.bring_back(entry)
-        }
+        && let Err(error) = inside.wait_for(entry)
     {
         tell(&format!("more came of {run}, which cannot be fetched: {error}"));
         return Some(LOOK_AGAIN);

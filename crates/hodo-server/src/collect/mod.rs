@@ -166,6 +166,12 @@ impl Inside {
         let remote = self.remote.as_ref();
         remote.map_or(Ok(()), |remote| remote::download_if_away(self, &**remote, entry))
     }
+
+    /// The same on a thread that may wait for whoever fetches it.
+    fn wait_for(&self, entry: &Entry) -> io::Result<()> {
+        let _fetching = entry.fetching.blocking_lock();
+        self.bring_back(entry)
+    }
 }
 
 impl Collector {
