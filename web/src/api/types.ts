@@ -114,6 +114,9 @@ export interface Report {
   spans: number;
   spans_shown: number;
   spans_untimed: number;
+  /** Time in the outermost scopes, and what recording took of it. */
+  scopes_ns: number | null;
+  overhead_ns: number | null;
   nodes: ReportNode[];
   /** Paths that are not among `nodes`, since there are too many. */
   nodes_left_out?: number;
