@@ -133,11 +133,7 @@ impl Timeline {
     }
 
     /// The readings of a series in order of time, as they are shown.
-    pub fn readings(
-        &self,
-        machine: &Machine,
-        series: &MachineSeries,
-    ) -> Vec<(f64, Option<f64>)> {
+    pub fn readings(&self, machine: &Machine, series: &MachineSeries) -> Vec<(f64, Option<f64>)> {
         let points = machine.points(series).map(|(at, value)| (self.from_start_ns(at), value));
         points.map(|(at, value)| (at as f64, value.filter(|v| v.is_finite()))).collect()
     }
