@@ -104,11 +104,13 @@ export function seriesValues(run: DevRun, id: string, t0: number, t1: number) {
   return { t_ns, mean, min: mean.map((each) => (each === null ? null : each - swing * 0.1)), max: mean.map((each) => (each === null ? null : each + swing * 0.1)) };
 }
 
-export function markValues(run: DevRun, name: string, x: string) {
+export function markValues(run: DevRun, name: string, x: string, from: number, to: number) {
   const steps = 300;
-  const at = Array.from({ length: steps }, (_, k) => k);
+  const place = (k: number) => (x === "time" ? Math.round((run.end_ns * k) / steps) : k);
+  // Those of the stretch, the last before it and the first after it.
+  const at = Array.from({ length: steps }, (_, k) => k).filter((k) => place(k + 1) >= from && (k === 0 || place(k - 1) < to));
   const y = at.map((k) => (name === "accuracy" ? 1 - loss(k) / 3 : loss(k)));
-  return { x: at.map((k) => (x === "time" ? Math.round((run.end_ns * k) / steps) : k)), y, min: y, max: y };
+  return { x: at.map(place), y, min: y, max: y };
 }
 
 const MOST_STEPS = 4000;

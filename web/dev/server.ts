@@ -95,7 +95,7 @@ function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: str
     case "range": return json(response, answers.range(run, number("t0", 0), number("t1", run.end_ns)));
     case "flame": return json(response, flame(run, params.get("by") ?? "wall"));
     case "search": return json(response, answers.search(run, params.get("q") ?? "", number("limit", 100), number("after_ns", 0)));
-    case "marks": return json(response, id ? answers.markValues(run, id, params.get("x") ?? "time") : run.tracks.length ? [{ name: "loss", kind: "point", count: 300, last: 0.31 }, { name: "accuracy", kind: "point", count: 300, last: 0.9 }] : []);
+    case "marks": return json(response, id ? answers.markValues(run, id, params.get("x") ?? "time", number("t0", -Infinity), number("t1", Infinity)) : run.tracks.length ? [{ name: "loss", kind: "point", count: 300, last: 0.31 }, { name: "accuracy", kind: "point", count: 300, last: 0.9 }] : []);
     case "series": return json(response, id ? answers.seriesValues(run, id, number("t0", 0), number("t1", run.end_ns)) : run.tracks.length ? answers.series() : []);
     case "compare": {
       const other = runs.find((each) => each.id === id);

@@ -25,6 +25,8 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "spans": run.span_count(),
         "spans_shown": tree.spans,
         "spans_untimed": tree.untimed,
+        "scopes_ns": (tree.spans > tree.untimed).then(|| tree.scopes_ns()),
+        "overhead_ns": tree.overhead_ns(),
         "processes": run.processes.iter().map(process).collect::<Vec<_>>(),
         "nodes": nodes_of(tree, nodes),
         "marks_outside_scopes": tree.marks_outside_scopes,

@@ -114,6 +114,9 @@ export interface Report {
   spans: number;
   spans_shown: number;
   spans_untimed: number;
+  /** Time in the outermost scopes, and what recording took of it. */
+  scopes_ns: number | null;
+  overhead_ns: number | null;
   nodes: ReportNode[];
   /** Paths that are not among `nodes`, since there are too many. */
   nodes_left_out?: number;
@@ -134,7 +137,7 @@ export interface Report {
 }
 
 /** The steps of a run; a run without any has only `why`. */
-export interface Steps { path: string[] | string | null; count?: number; durations?: Durations | null; largest_index?: number | null; step_ns?: number[]; start_ns?: number[]; index?: (number | null)[]; rank?: (number | null)[]; parts?: Record<string, (number | null)[]> | null; per_point?: number | null; why?: string | null }
+export interface Steps { path: string[] | string | null; count?: number; durations?: Durations | null; largest_index?: number | null; by_order?: boolean; step_ns?: number[]; start_ns?: number[]; index?: (number | null)[]; rank?: (number | null)[]; parts?: Record<string, (number | null)[]> | null; per_point?: number | null; why?: string | null }
 /** The steps of a run that has some. */
 export interface SomeSteps extends Steps { durations: Durations; step_ns: number[]; start_ns: number[]; index: (number | null)[] }
 

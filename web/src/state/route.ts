@@ -67,10 +67,10 @@ export function readList(text: string | undefined, between = ","): string[] {
   return (text ?? "").split(between).filter(Boolean).map(decode);
 }
 
-/** Moments are whole nanoseconds, and what is no moment is left out: the server refuses anything else. */
+/** Moments are whole nanoseconds, steps whole numbers, and what is neither is left out: the server refuses anything else. */
 function rounded(params: Record<string, string>): Record<string, string> {
   const kept = { ...params };
-  for (const key of ["t0", "t1", "v0", "v1"]) {
+  for (const key of ["t0", "t1", "v0", "v1", "s0", "s1"]) {
     if (kept[key] === undefined) continue;
     const moment = Math.round(kept[key].trim() === "" ? NaN : Number(kept[key]));
     if (Number.isSafeInteger(moment)) kept[key] = String(moment);

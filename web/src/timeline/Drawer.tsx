@@ -1,6 +1,8 @@
 import { useRef, useState } from "preact/hooks";
+import { isShareFile } from "../api/inline";
 import { route } from "../state/route";
 import { readRange, readSelection, type Control } from "./control";
+import { HeldPanel } from "./HeldPanel";
 import { KernelPanel } from "./KernelPanel";
 import { RangePanel } from "./RangePanel";
 import { SpanPanel } from "./SpanPanel";
@@ -27,8 +29,9 @@ export function Drawer({ control, run }: { control: Control; run: string }) {
         onPointerMove={resize}
         onKeyDown={(event) => { if (event.key === "ArrowUp") setHeight(height + 20); if (event.key === "ArrowDown") setHeight(Math.max(LEAST_PX, height - 20)); }} />
       <button class="plain close" aria-label="Clear the selection" title="Clear (Esc)" onClick={() => control.clear()}>×</button>
-      {selection?.kind === "span" && <SpanPanel key={selection.id} run={run} id={selection.id} control={control} />}
-      {selection?.kind === "kernel" && <KernelPanel key={selection.id} run={run} id={selection.id} control={control} />}
+      {selection && isShareFile() && <HeldPanel key={selection.id} selection={selection} control={control} />}
+      {selection?.kind === "span" && !isShareFile() && <SpanPanel key={selection.id} run={run} id={selection.id} control={control} />}
+      {selection?.kind === "kernel" && !isShareFile() && <KernelPanel key={selection.id} run={run} id={selection.id} control={control} />}
       {!selection && range && <RangePanel run={run} range={range} control={control} />}
     </section>
   );

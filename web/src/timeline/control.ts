@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { getJsonOrNothing, runUrl } from "../api/client";
+import { isShareFile } from "../api/inline";
 import type { Placed } from "../api/types";
 import { duration, plain } from "../shared/format";
 import { route, setParams } from "../state/route";
@@ -55,8 +56,33 @@ export class Control {
   pick(box: Box | null): void {
     if (!box) return this.clear();
     if (box.id === null) return this.engine.fit(box.start_ns, box.start_ns + box.dur_ns);
+    this.select(this.placedOf(box, box.id));
+  }
+
+  private placedOf(box: Box, id: string): Placed {
     const name = this.engine.names[box.name] ?? "";
-    this.select({ id: box.id, name, track: box.line.track?.id ?? "", depth: box.depth, start_ns: box.start_ns, duration_ns: box.dur_ns, kind: box.kind });
+    return { id, name, track: box.line.track?.id ?? "", depth: box.depth, start_ns: box.start_ns, duration_ns: box.dur_ns, kind: box.kind };
+  }
+
+  /** Outlines a box that stands by itself. */
+  outline(box: Box): void {
+    if (box.id !== null) this.place(this.placedOf(box, box.id));
+  }
+
+  /** The box of what is selected, where it stands by itself in view. */
+  find({ id }: Selection): Box | null {
+    const { engine } = this;
+    if (!/^\d+$/.test(id)) return null;
+    const res_ns = resolution(engine.ns_per_px);
+    const [first, last] = tilesOver(engine.view.value, res_ns, engine.end_ns);
+    for (const line of engine.layout.value.lines) {
+      for (let index = first; line.track && index <= last; index++) {
+        const tile = engine.tiles.best({ track: line.track.id, res_ns, index });
+        const at = tile ? tile.id.indexOf(BigInt(id)) : -1;
+        if (tile && at >= 0 && tile.slices[at] === 1) return boxOf(tile, line, at);
+      }
+    }
+    return null;
   }
 
   /** Selects what stands at a known place. */
@@ -167,6 +193,10 @@ export class Control {
   async walk(to: "next" | "previous" | "parent" | "child"): Promise<void> {
     const from = this.placed;
     if (!from || (this.focused.value !== null && this.focused.value !== from.track)) return this.beginWalk();
+    if (isShareFile()) {
+      this.said.value = "a shared file does not hold what is beside it";
+      return;
+    }
     const next = await getJsonOrNothing<Placed>(runUrl(this.run, "walk", { track: from.track, from: from.id, to })).catch(() => null);
     if (next) this.goTo(next);
     else this.said.value = { next: "last on this track", previous: "first on this track", parent: "no scope around it", child: "no scope inside it" }[to];

@@ -260,7 +260,7 @@ export class Engine {
       if (!line.track || (line.track.kind !== "series" && line.track.kind !== "marks")) continue;
       const curve = this.curve(line.track);
       const colour = line.track.kind === "marks" ? this.look.markCurve : this.look.curve;
-      if (curve) drawCurve(context, curve, line, frame, colour, this.look.textFaint);
+      drawCurve(context, curve, this.curves.hasFailed(line.track), line, frame, colour, this.look.textFaint);
     }
   }
 

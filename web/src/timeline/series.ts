@@ -24,7 +24,8 @@ export class CurveStore {
     const res = resolution((view.t1 - view.t0) / Math.max(width_px, 1));
     const [first, last] = tilesOver(view, res, end_ns);
     const unit = res * TILE_UNITS;
-    const window = track.kind === "marks" ? "all" : `${first * unit}:${(last + 1) * unit}`;
+    // A shared file holds each curve once, of the whole run.
+    const window = isShareFile() ? "all" : `${first * unit}:${(last + 1) * unit}`;
     const known = this.curves.get(track.id);
     if (known?.window === window) return known.curve;
     const entry = { window, curve: known?.curve ?? null, hasFailed: false };
@@ -34,21 +35,29 @@ export class CurveStore {
         entry.curve = curve;
         this.arrived();
       },
-      () => (entry.hasFailed = true),
+      () => {
+        entry.hasFailed = true;
+        this.arrived();
+      },
     );
     return entry.curve;
   }
 
+  /** Whether the curve that a track wants could not be had; an older one may stand in its place. */
+  hasFailed(track: Track): boolean {
+    return this.curves.get(track.id)?.hasFailed ?? false;
+  }
+
   private async load(track: Track, t0: number, t1: number): Promise<Curve> {
+    const range = isShareFile() ? {} : { t0, t1 };
     if (track.kind === "marks") {
       const name = encodeURIComponent(track.mark ?? track.name);
-      const values = await getJson<MarkValues>(runUrl(this.run, `marks/${name}`, { x: "time", max: POINTS, filter: this.filter() }));
+      const values = await getJson<MarkValues>(runUrl(this.run, `marks/${name}`, { x: "time", ...range, max: POINTS, filter: this.filter() }));
       return { t_ns: values.x, mean: values.y, min: values.min ?? values.y, max: values.max ?? values.y };
     }
     const id = encodeURIComponent(track.series ?? track.id);
-    // A shared file holds each series once, as the system view asks for it.
-    const params = isShareFile() ? { max: SHARED_POINTS } : { t0, t1, max: POINTS };
-    return getJson<SeriesValues>(runUrl(this.run, `series/${id}`, params));
+    // The file has series as the system view asks for them.
+    return getJson<SeriesValues>(runUrl(this.run, `series/${id}`, { ...range, max: isShareFile() ? SHARED_POINTS : POINTS }));
   }
 
   /** Has the curves that failed asked for again. */
@@ -67,8 +76,8 @@ export class CurveStore {
   }
 }
 
-/** The smallest and largest finite value; a flat curve gets some room. */
-export function bounds(curve: Curve, unit: string): [number, number] {
+/** The values between which a curve is drawn: a flat one gets some room. Nothing for a curve without a value. */
+export function bounds(curve: Curve, unit: string): [number, number] | null {
   let low = Infinity;
   let high = -Infinity;
   curve.mean.forEach((mean, at) => {
@@ -76,16 +85,39 @@ export function bounds(curve: Curve, unit: string): [number, number] {
     low = Math.min(low, curve.min[at] ?? mean);
     high = Math.max(high, curve.max[at] ?? mean);
   });
-  if (low > high) return [0, 1];
+  if (low > high) return null;
   if (unit === "1") return [0, Math.max(1, high)];
   if (low >= 0 && low < high * 0.6) low = 0;
   return low === high ? [low - 1, high + 1] : [low, high];
 }
 
-/** Draws a curve into its track: the spread as a band, the mean as a line, gaps where nothing was read. */
-export function drawCurve(context: CanvasRenderingContext2D, curve: Curve, line: Line, frame: Frame, colour: string, textColour: string): void {
+/** The largest value of a stretch; where the curve leads into it, also the last before it. Nothing where it has none. */
+export function largest(curve: Curve, t0: number, t1: number): number | null {
+  let most: number | null = null;
+  curve.t_ns.forEach((t, at) => {
+    const next = curve.mean[at + 1];
+    const isBefore = t < t0 && curve.t_ns[at + 1]! >= t0 && next !== null && next !== undefined;
+    const mean = (t >= t0 && t <= t1) || isBefore ? curve.mean[at] : null;
+    if (mean !== null && mean !== undefined) most = Math.max(most ?? -Infinity, curve.max[at] ?? mean);
+  });
+  return most;
+}
+
+/** Draws a curve into its track, and says the largest value in view, or that there is none. */
+export function drawCurve(context: CanvasRenderingContext2D, curve: Curve | null, hasFailed: boolean, line: Line, frame: Frame, colour: string, textColour: string): void {
   const unit = line.track?.unit ?? "";
-  const [low, high] = bounds(curve, unit);
+  const range = curve && bounds(curve, unit);
+  if (curve && range) drawLine(context, curve, range, line, frame, colour);
+  const most = curve && largest(curve, frame.t0, frame.t0 + frame.width_px * frame.ns_per_px);
+  const text = hasFailed ? (isShareFile() ? "not in this file" : "could not be read") : !curve ? "" : most === null ? "no value here" : `max ${inUnit(most, unit)}`;
+  context.fillStyle = textColour;
+  context.font = '10px system-ui, "DejaVu Sans", sans-serif';
+  context.textBaseline = "top";
+  context.fillText(text, 4, line.top - frame.scroll_px + 2);
+}
+
+/** The spread as a band, the mean as a line, gaps where nothing was read. */
+function drawLine(context: CanvasRenderingContext2D, curve: Curve, [low, high]: [number, number], line: Line, frame: Frame, colour: string): void {
   const top = line.top - frame.scroll_px + 4;
   const height = line.height - 8;
   const x = (ns: number) => (ns - frame.t0) / frame.ns_per_px;
@@ -115,10 +147,6 @@ export function drawCurve(context: CanvasRenderingContext2D, curve: Curve, line:
   context.stroke();
   if (line.track?.kind === "marks" && shown < frame.width_px / 8) dots(context, curve, x, y);
   context.restore();
-  context.fillStyle = textColour;
-  context.font = '10px system-ui, "DejaVu Sans", sans-serif';
-  context.textBaseline = "top";
-  context.fillText(inUnit(high, unit), 4, top - 2);
 }
 
 function band(context: CanvasRenderingContext2D, curve: Curve, x: (ns: number) => number, y: (value: number) => number): void {

@@ -45,7 +45,7 @@ export function inWords({ index, rank, step_ns }: Step): string {
 /** Why the step that was asked for is not the one gone to; nothing where it is. */
 export function noteOf(step: Step | null, all: Omit<OneStep, "step">, by: 1 | -1 | { index: number }): string {
   if (step) return typeof by !== "object" || step.index === by.index ? "" : `no step ${count(by.index)} here: this is ${count(step.index)}`;
-  if (all.count === 0) return "no steps in this run: a loop of scopes with an index makes some";
+  if (all.count === 0) return "no steps in this run: a loop of scopes called step, or with an index, makes some";
   if (typeof by === "object") return `no step ${count(by.index)}: the last is ${count(all.largest_index)}`;
   return by > 0 ? "last step" : "first step";
 }

@@ -38,6 +38,7 @@ function aboutCurve(engine: Engine, y: number): string[] {
   const at_ns = engine.overlay.pointer_ns;
   if (!track || at_ns === null || (track.kind !== "series" && track.kind !== "marks")) return [];
   const curve = engine.curve(track);
+  if (engine.curves.hasFailed(track)) return [plain(track.name), isShareFile() ? "not in this file" : "could not be read"];
   const at = curve ? nearest(curve, at_ns) : -1;
   if (!curve || at < 0) return [plain(track.name), "nothing was read here"];
   const unit = track.unit ?? "";

@@ -5,10 +5,15 @@ const PAUSE_MS = 450;
 /** Views whose numbers no scope's attributes divide: the filter stays in the address for the others. */
 const UNFILTERED: readonly View[] = ["system", "compare", "sql"];
 
+/** What the box suggests; the list of runs is filtered by what a row of it has, not by attributes of scopes. */
+const EXAMPLE = { text: "Filter: variant=beam-search index>100", hint: "Conditions on attributes, all of them required: variant=beam index>100 loss<=0.5 mode!=eval" };
+const EXAMPLE_OF_RUNS = { text: "Filter: app=train host=gpu1", hint: "Conditions on runs, all of them required: app=train host=gpu1 rank=0 scopes>1000 state=finished" };
+
 /** The filter of every view: conditions on attributes, kept in the address. */
 export function FilterBox() {
   const applied = route.value.params.filter ?? "";
   const isUnused = UNFILTERED.includes(route.value.view);
+  const example = route.value.view === "runs" ? EXAMPLE_OF_RUNS : EXAMPLE;
   const [text, setText] = useState(applied);
   const timer = useRef<number | undefined>(undefined);
   // What is typed stays as it is where the address says the same: a blank at its end is the way to the next condition.
@@ -26,8 +31,8 @@ export function FilterBox() {
     <form class={"filter" + (applied && !isUnused ? " on" : "")} role="search" onSubmit={(event) => { event.preventDefault(); apply(text); }}>
       <input
         type="text" id="filter" value={text} spellcheck={false} autocomplete="off" aria-label="Filter by attribute"
-        placeholder={isUnused ? "This view has no filter" : "Filter: variant=beam-search index>100"} disabled={isUnused && !text}
-        title="Conditions on attributes, all of them required: variant=beam index>100 loss<=0.5 mode!=eval"
+        placeholder={isUnused ? "This view has no filter" : example.text} disabled={isUnused && !text}
+        title={example.hint}
         onInput={(event) => typed(event.currentTarget.value)}
         onKeyDown={(event) => { if (event.key === "Escape") { event.currentTarget.blur(); event.stopPropagation(); } }}
       />

@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { runUrl } from "../api/client";
+import { isShareFile } from "../api/inline";
 import type { FlameAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { fillOf, isWait } from "../shared/colour";
@@ -75,7 +76,7 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
           <span>self {duration(shown.node.self_ns)} <span class="faint">{percent(shown.node.value_ns ? shown.node.self_ns / shown.node.value_ns : 0)}</span></span>
           <span>{many(shown.node.count, "time")}</span>
           <span>each {duration(shown.node.count ? shown.node.value_ns / shown.node.count : null)}</span>
-          <a href={viewLink("timeline", run, { q: shown.node.name })}>find on the timeline</a>
+          {!isShareFile() && <a href={viewLink("timeline", run, { q: shown.node.name })}>find on the timeline</a>}
         </div>
       )}
       {rest.paths > 0 && <p class="faint">{many(rest.paths, "path")} with {duration(rest.value_ns)} together {rest.paths === 1 ? "is" : "are"} too small to show; Tables has them by their time</p>}

@@ -1,6 +1,5 @@
 import type { Report } from "../api/types";
 import { count, duration, many, percent, plain } from "../shared/format";
-import { leftOut } from "./LeftOut";
 
 const LOST_WHY: Record<string, string> = {
   ring_full: "no free memory: disk or pump too slow",
@@ -40,14 +39,11 @@ function losses({ records, processes, gpu }: Report): { tone: string; text: stri
   return found;
 }
 
-function overhead(report: Report): string {
-  const roots = report.nodes.filter((node) => node.depth === 0);
-  const known = roots.filter((node) => node.overhead_ns !== null);
-  const isPart = leftOut(report) !== null;
-  if (known.length === 0) return `what recording took is not known: ${isPart ? "the paths are not here" : "another tool recorded this run, or no scope is shown"}`;
-  const cost = known.reduce((sum, node) => sum + (node.overhead_ns ?? 0), 0);
-  const total = known.reduce((sum, node) => sum + node.total_ns, 0);
-  return `recording took ${duration(cost)} of the time in scopes${isPart ? " whose paths are here" : ""} (${percent(total ? cost / total : 0)})`;
+/** What recording took, as `hodo report` says it. */
+export function overhead({ overhead_ns, scopes_ns, spans_shown, spans_untimed }: Pick<Report, "overhead_ns" | "scopes_ns" | "spans_shown" | "spans_untimed">): string {
+  if (overhead_ns !== null) return `recording took ${duration(overhead_ns)} of the time in scopes (${percent(scopes_ns ? overhead_ns / scopes_ns : 0)})`;
+  const why = spans_shown === 0 ? "no scope is shown" : spans_untimed === spans_shown ? "no scope has a time" : "another tool recorded this run";
+  return `what recording took is not known: ${why}`;
 }
 
 function missing(report: Report): string[] {

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, getJson, runUrl } from "../api/client";
+import { isShareFile } from "../api/inline";
 import { versionOf } from "../api/live";
 import type { MarkName, MarkValues, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
@@ -31,6 +32,17 @@ function chosenMarks(names: MarkName[]): string[] {
   return [...names].filter((mark) => typeof mark.last === "number").sort((a, b) => b.count - a.count).slice(0, FIRST_SHOWN).map((mark) => mark.name);
 }
 
+/** The steps that were zoomed to. */
+function zoomedSteps(): [number, number] | null {
+  const { x, s0, s1 } = route.value.params;
+  return x === "step" && Number(s0) < Number(s1) ? [Number(s0), Number(s1)] : null;
+}
+
+function zoomToSteps(from: number, to: number): void {
+  const first = Math.floor(from);
+  setParams({ s0: String(first), s1: String(Math.max(first + 1, Math.ceil(to))) }, true);
+}
+
 function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
   const { x = "time", smooth = "0", log, with: also } = route.value.params;
   const shown = chosenMarks(names);
@@ -52,6 +64,7 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
         <div class="row wrap gap-below">
           <div class="row" role="group" aria-label="Axis">{[["time", "over time"], ["step", "by step"]].map(([key, label]) => <button aria-pressed={x === key} onClick={() => setParams({ x: key === "time" ? null : (key as string) })}>{label}</button>)}</div>
           <label class="row">smoothing <input type="range" min="0" max="0.99" step="0.01" value={smooth} aria-label="Smoothing" onInput={(event) => setParams({ smooth: event.currentTarget.value === "0" ? null : event.currentTarget.value })} /> <span class="muted">{Number(smooth).toFixed(2)}</span></label>
+          {zoomedSteps() && <button onClick={() => setParams({ s0: null, s1: null })}>All steps</button>}
           <button aria-pressed={log === "1"} onClick={() => setParams({ log: log ? null : "1" })}>log axis</button>
         </div>
         {shown.length === 0 && <Empty title="No mark chosen">Choose one at the left.</Empty>}
@@ -80,9 +93,12 @@ interface Curves { x: string; of: { run: string; values: MarkValues }[]; error: 
 function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: string[]; x: string; smooth: number; isLog: boolean }) {
   const [curves, setCurves] = useState<Curves | null>(null);
   const filter = route.value.params.filter ?? "";
+  const steps = zoomedSteps();
+  // A shared file holds the whole curve only.
+  const [t0, t1] = (!isShareFile() && steps) || [];
   useEffect(() => {
     let wanted = true;
-    const all = runs.map((run, at) => getJson<MarkValues>(runUrl(run, `marks/${encodeURIComponent(name)}`, { x, max: 2000, filter })).then((values) => ({ run, values }), (error: Error) => {
+    const all = runs.map((run, at) => getJson<MarkValues>(runUrl(run, `marks/${encodeURIComponent(name)}`, { x, t0, t1, max: 2000, filter })).then((values) => ({ run, values }), (error: Error) => {
       // Another run need not have this mark.
       if (at > 0 && error instanceof ApiError && error.status === 404) return null;
       return error;
@@ -91,7 +107,7 @@ function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: strin
     return () => {
       wanted = false;
     };
-  }, [name, formatList(runs), x, versionOf(runs), filter]);
+  }, [name, formatList(runs), x, t0, t1, versionOf(runs), filter]);
   if (!curves) return <section class="card"><h2><Name text={name} /></h2><p class="faint">Reading the mark …</p></section>;
   const { x: axis, ys, bands } = drawn(curves.of.map(({ values }) => values), smooth, isLog);
   const lines = ys.map((values, at) => ({ label: plain(runs.length > 1 ? (curves.of[at]?.run ?? "") : name), colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values, ...bands[at] }));
@@ -101,8 +117,8 @@ function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: strin
       <h2><Name text={name} /></h2>
       {curves.error && <Failure small error={curves.error} />}
       {axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
-        : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks"
-            onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : undefined} />}
+        : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks" range={isTime ? undefined : (steps ?? undefined)}
+            onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : zoomToSteps} />}
     </section>
   );
 }

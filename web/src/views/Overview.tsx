@@ -4,6 +4,7 @@ import { useJson } from "../api/use";
 import { count, cut, duration, many, moment, percent, plain } from "../shared/format";
 import { route, viewLink } from "../state/route";
 import { ShareBar, SplitBar } from "../ui/Bars";
+import { FindLink } from "../ui/FindLink";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
@@ -40,7 +41,7 @@ export function Overview({ run }: { run: string }) {
 
 function StepsOf({ run, steps, isFiltered }: { run: string; steps: Steps; isFiltered: boolean }) {
   const { durations, step_ns, start_ns, index } = steps;
-  if (durations && step_ns && start_ns && index && step_ns.length > (isFiltered ? 0 : 1)) return <StepStrip run={run} steps={{ ...steps, durations, step_ns, start_ns, index }} />;
+  if (durations && step_ns && start_ns && index && step_ns.length > (isFiltered ? 0 : 1)) return <><StepStrip run={run} steps={{ ...steps, durations, step_ns, start_ns, index }} />{steps.by_order && <p class="muted small-gap">The steps have no index: they are numbered by their order, from 0.</p>}</>;
   const why = isFiltered ? "No step fits the filter." : steps.why;
   return why ? <section class="card"><h2>Steps</h2><p class="muted small-gap">{plain(why)}</p></section> : null;
 }
@@ -84,7 +85,7 @@ function TopScopes({ report, run }: { report: Report; run: string }) {
       <table aria-label="Scopes with most time of their own">
         <thead><tr><th>scope</th><th class="num">self</th><th /><th class="num">total</th><th class="num">count</th><th class="num">each</th></tr></thead>
         <tbody>{report.by_self.slice(0, 10).map((scope) => (
-          <tr><td class="ellipsis"><a href={viewLink("timeline", run, { q: scope.name })}><Name text={scope.name} /></a></td><td class="num">{duration(scope.self_ns)}</td><td><ShareBar share={scope.self_ns / all} /></td><td class="num">{duration(scope.total_ns)}</td><td class="num">{count(scope.count)}</td><td class="num">{duration(scope.count ? scope.total_ns / scope.count : null)}</td></tr>
+          <tr><td class="ellipsis"><FindLink run={run} name={scope.name}><Name text={scope.name} /></FindLink></td><td class="num">{duration(scope.self_ns)}</td><td><ShareBar share={scope.self_ns / all} /></td><td class="num">{duration(scope.total_ns)}</td><td class="num">{count(scope.count)}</td><td class="num">{duration(scope.count ? scope.total_ns / scope.count : null)}</td></tr>
         ))}</tbody>
       </table>
       {report.by_self.length === 0 && <p class="faint">No scope fits.</p>}
@@ -104,7 +105,7 @@ function TopKernels({ report, run }: { report: Report; run: string }) {
             <table aria-label="Kernels with most time">
               <thead><tr><th>kernel</th><th class="num">time</th><th /><th class="num">share</th><th class="num">count</th><th class="num">mean</th></tr></thead>
               <tbody>{work.by_kernel.slice(0, 10).map((kernel) => (
-                <tr><td class="ellipsis"><a href={viewLink("timeline", run, { q: kernel.name })}><Name text={kernel.name} /></a></td><td class="num">{duration(kernel.total_ns)}</td><td><ShareBar share={kernel.share} fill="var(--c-computing)" /></td><td class="num">{percent(kernel.share)}</td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.mean_ns)}</td></tr>
+                <tr><td class="ellipsis"><FindLink run={run} name={kernel.name}><Name text={kernel.name} /></FindLink></td><td class="num">{duration(kernel.total_ns)}</td><td><ShareBar share={kernel.share} fill="var(--c-computing)" /></td><td class="num">{percent(kernel.share)}</td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.mean_ns)}</td></tr>
               ))}</tbody>
             </table>
           </>}

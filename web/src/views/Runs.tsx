@@ -11,13 +11,16 @@ import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { isWanted, rankText } from "./runs-wanted";
 
+/** What a filter of the list can ask of a run. */
+const RUN_FIELDS = "app, id, host, command, cwd, git_revision, imported, state, rank, world_size, processes, scopes, gpu_work, duration_ns, bytes, lost and open";
+
 /** All runs of the folder: find one, or choose two to compare. */
 export function Runs() {
   const filter = route.value.params.filter ?? "";
   const { data, error, loading } = useJson<RunsAnswer>("api/runs" + query({ filter }));
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return loading ? <Loading what="the runs" /> : null;
-  if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions on attributes are joined by blanks, and all of them must hold.</Empty></div>;
+  if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions are joined by blanks, and all of them must hold. Runs have {RUN_FIELDS}; attributes of scopes filter the views of a run.</Empty></div>;
   if (data.runs.length === 0) {
     return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
   }

@@ -7,6 +7,7 @@ import { route, setParams } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Empty, Failure } from "../ui/Notes";
+import { columnKeys } from "./sql-columns";
 
 const EXAMPLES: [string, string][] = [
   ["most time of their own", "select path, count, total_ns, self_ns, p95_ns\nfrom tree order by self_ns desc limit 20"],
@@ -67,9 +68,10 @@ export function Sql({ run }: { run: string | null }) {
 }
 
 function Result({ answer }: { answer: SqlAnswer }) {
+  const keys = columnKeys(answer.columns.map(({ name }) => name));
   const columns: Column<unknown[]>[] = answer.columns.map(({ name, type }, at) => {
     const isNumber = answer.rows.some((row) => typeof row[at] === "number");
-    return { key: name || `column ${at + 1}`, title: plain(name), hint: type, isNumber, value: (row) => (typeof row[at] === "number" ? row[at] : row[at] === null || row[at] === undefined ? null : String(row[at])), cell: (row) => <bdi>{plain(anyValue(row[at])).slice(0, 400)}</bdi> };
+    return { key: keys[at]!, title: plain(name), hint: type, isNumber, value: (row) => (typeof row[at] === "number" ? row[at] : row[at] === null || row[at] === undefined ? null : String(row[at])), cell: (row) => <bdi>{plain(anyValue(row[at])).slice(0, 400)}</bdi> };
   });
   return (
     <>

@@ -11,6 +11,7 @@ import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { SHARED_POINTS } from "../timeline/series";
+import { inRange } from "./in-range";
 import { RangeNote } from "./RangeNote";
 
 /** Room of a card: groups of few stand beside each other. */
@@ -91,14 +92,15 @@ function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; 
     };
   }, [run, series.id, t0, t1, version]);
   const known = values?.mean.filter((value): value is number => value !== null) ?? [];
-  const last = known[known.length - 1];
+  const range: [number, number] | undefined = t0 !== undefined && t1 !== undefined ? [Number(t0), Number(t1)] : undefined;
+  const { last, wasRead } = inRange(values ?? { t_ns: [], mean: [] }, ...(range ?? []));
   return (
     <section class="card series">
-      <h2><Name text={seriesTitle(series)} /> <span class="aside">{known.length ? inUnit(last, series.unit) : ""}</span></h2>
+      <h2><Name text={seriesTitle(series)} /> <span class="aside" title={wasRead ? undefined : "nothing was read in this range; this is the last before it"}>{last === null ? "" : `${wasRead ? "" : "before it "}${inUnit(last, series.unit)}`}</span></h2>
       {error && <Failure small error={error} />}
-      {values && known.length === 0 && <p class="faint">not captured in this range</p>}
-      {values && known.length > 0 && (
-        <Chart label={`${plain(seriesTitle(series))} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} xText={duration} isTime yText={(value) => inUnit(value, series.unit)} isBytes={series.unit.startsWith("By")}
+      {values && last === null && <p class="faint">not captured in this range</p>}
+      {values && last !== null && (
+        <Chart label={`${plain(seriesTitle(series))} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} range={range} xText={duration} isTime yText={(value) => inUnit(value, series.unit)} isBytes={series.unit.startsWith("By")}
           curves={[{ label: plain(seriesTitle(series)), colour, values: values.mean, low: values.min, high: values.max }]} yRange={series.unit === "1" ? [0, Math.max(1, ...known, ...values.max.map((value) => value ?? 0))] : undefined}
           onZoom={(from, to) => go(viewLink("timeline", run, { t0: String(Math.round(from)), t1: String(Math.round(to)) }))} />
       )}

@@ -9,8 +9,12 @@ test("marks by step: the axis counts steps, and a drag stays among them", async 
   const chart = page.getByRole("img", { name: "loss by step" });
   await chart.locator(".u-over").hover();
   await holds(async () => assert.match(await chart.locator(".u-legend .u-value").first().innerText(), /^1\d\d$/));
+  const finer = page.waitForRequest(/marks\/loss\?x=step&t0=\d+&t1=\d+/);
   await dragOver(page, chart.locator(".u-over"), 40, 240);
+  await finer;
   assert.match(page.url(), /\/marks\?.*x=step/);
+  await page.getByRole("button", { name: "All steps" }).click();
+  await page.getByRole("button", { name: "All steps" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "over time" }).click();
   await dragOver(page, page.getByRole("img", { name: "loss over time" }).locator(".u-over"), 40, 240);
   await page.waitForURL(/timeline\?.*t0=\d+&t1=\d+/);

@@ -105,6 +105,8 @@ test("what a run was made by stands as tags, and filters the list", real, async 
   assert.ok(decodeURIComponent(page.url()).includes(`filter=${host}`));
   await page.getByLabel("Filter by attribute").fill("app=demo scopes>1000000000");
   await page.getByRole("heading", { name: "No run fits the filter" }).waitFor();
+  await page.getByText(/Runs have app, id, host/).waitFor();
+  assert.match((await page.getByLabel("Filter by attribute").getAttribute("placeholder"))!, /app=train/);
   check();
   await close();
 });

@@ -85,6 +85,29 @@ test("in a shared file the steps are gone through, and / is left to the browser"
   await close();
 });
 
+test("in a shared file a click on a box shows what is drawn of it, and no name leads to a search", async () => {
+  const { page, close } = await open(await shareFile());
+  await page.getByRole("table", { name: "Scopes with most time of their own" }).waitFor();
+  assert.equal(await page.locator('a[href*="q="]').count(), 0);
+  await page.getByRole("link", { name: "Tables" }).click();
+  await page.getByRole("table", { name: "scopes" }).waitFor();
+  assert.equal(await page.locator('a[href*="q="]').count(), 0);
+  await page.getByRole("link", { name: "Timeline" }).click();
+  await settled(page);
+  await page.locator(".tl-canvases .front").click({ position: { x: 400, y: 36 } });
+  const details = page.getByRole("region", { name: "Details" });
+  await details.getByText(/A shared file holds no more of it/).waitFor();
+  await details.getByRole("heading", { level: 2 }).waitFor();
+  assert.match(await details.innerText(), /total[\s\S]+start/);
+  assert.equal(await page.getByRole("alert").count(), 0);
+  const url = page.url();
+  assert.match(url, /sel=span/);
+  await page.reload();
+  await details.getByRole("heading", { level: 2 }).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await close();
+});
+
 test("in a shared file a drag zooms, and no range is asked of it", async () => {
   const { page, close } = await open(await shareFile());
   await page.getByRole("link", { name: "Timeline" }).click();

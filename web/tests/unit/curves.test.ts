@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inRange } from "../../src/views/in-range";
 import { drawn, joined } from "../../src/views/marks-curves";
 
 test("curves on one axis: nothing is invented between the values of a run, and its gaps stay gaps", () => {
@@ -28,4 +29,14 @@ test("points that stand for several values have a band from the least to the lar
   assert.deepEqual(drawn([points, exact], 0, false).bands, [{ low: [1, undefined, 3], high: [4, undefined, 3] }, null]);
   assert.deepEqual(drawn([{ ...points, min: [-1, 3] }], 0, true).bands[0]?.low, [null, 3]);
   assert.deepEqual(drawn([{ x: [0], y: [1] }], 0, false).bands, [null]);
+});
+
+test("a range between two readings has a value, that of the one before it, and says so; a gap has none", () => {
+  const readings = { t_ns: [0, 10, 20, 30], mean: [1, 2, null, 4] };
+  assert.deepEqual(inRange(readings), { last: 4, wasRead: true });
+  assert.deepEqual(inRange(readings, 8, 15), { last: 2, wasRead: true });
+  assert.deepEqual(inRange({ t_ns: [0, 10], mean: [1, 2] }, 3, 6), { last: 1, wasRead: false });
+  assert.deepEqual(inRange({ t_ns: [10, 20], mean: [2, null] }, 12, 15), { last: null, wasRead: false });
+  assert.deepEqual(inRange({ t_ns: [20, 30], mean: [null, 4] }, 22, 25), { last: null, wasRead: false });
+  assert.deepEqual(inRange({ t_ns: [30], mean: [4] }, 40, 50), { last: null, wasRead: false });
 });

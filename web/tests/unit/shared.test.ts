@@ -13,6 +13,7 @@ import { readSort, sortRows } from "../../src/ui/rows";
 import { flameBoxes, nodeAt, restOf, wholeOf } from "../../src/views/flame-layout";
 import { smoothed } from "../../src/views/marks-curves";
 import { query, runUrl } from "../../src/api/client";
+import { columnKeys } from "../../src/views/sql-columns";
 
 test("times read as in hodo report", () => {
   const cases: [number, string][] = [[0, "0 ns"], [842, "842 ns"], [999.6, "1.00 µs"], [12_345, "12.3 µs"], [7.89e9, "7.89 s"], [118e9, "118 s"], [125e9, "2m 05s"], [3720e9, "1h 02m"], [-1500, "-1.50 µs"]];
@@ -163,4 +164,10 @@ test("axes: steps of bytes and minutes are round, and no two labels read the sam
   assert.ok(TIME_STEPS.includes(60e9) && !TIME_STEPS.includes(50e9) && !TIME_STEPS.includes(100e9));
   assert.equal(wideChange(48.2), "49.2 ×");
   assert.equal(wideChange(-0.5), "-50%");
+});
+
+test("columns of one name are told apart, so that each sorts by its own values", () => {
+  assert.deepEqual(columnKeys(["name", "n", "name", "name"]), ["name", "n", "name 2", "name 3"]);
+  assert.deepEqual(columnKeys(["a", "a", "a 2"]), ["a", "a 3", "a 2"]);
+  assert.deepEqual(columnKeys(["", ""]), ["column 1", "column 2"]);
 });

@@ -8,7 +8,7 @@ import { listed } from "../../src/timeline/listed";
 import { piecesOf, wanted, windowOf } from "../../src/timeline/pieces";
 import { readRange, readSelection } from "../../src/timeline/control";
 import { instant, ticks, tickText } from "../../src/timeline/ruler";
-import { bounds } from "../../src/timeline/series";
+import { bounds, largest } from "../../src/timeline/series";
 import { MERGED, WAIT, type Tile } from "../../src/timeline/tile";
 import { nearest } from "../../src/timeline/tooltip";
 import { centred, fitted, kept, panned, wholeRun, zoomed } from "../../src/timeline/viewport";
@@ -116,7 +116,14 @@ test("labels are cut to their room", () => {
 test("curves: bounds, and the point nearest to a moment", () => {
   const curve = { t_ns: [0, 10, 20], mean: [1, null, 3], min: [0.5, null, 2], max: [2, null, 4] };
   assert.deepEqual(bounds(curve, "W"), [0, 4]);
-  assert.deepEqual(bounds({ t_ns: [], mean: [], min: [], max: [] }, ""), [0, 1]);
+  assert.equal(bounds({ t_ns: [], mean: [], min: [], max: [] }, ""), null);
+  const flat = { t_ns: [0, 10], mean: [2, 2], min: [2, 2], max: [2, 2] };
+  assert.deepEqual([bounds(flat, "cores"), largest(flat, 0, 10)], [[1, 3], 2], "room around a flat curve is no value of it");
+  assert.equal(largest(curve, 0, 20), 4);
+  assert.equal(largest(curve, 0, 15), 2);
+  assert.equal(largest(curve, 12, 15), null, "a gap leads nowhere");
+  assert.equal(largest(flat, 4, 6), 2, "it leads through between two readings");
+  assert.equal(largest(flat, 11, 20), null, "nothing was read after the last");
   assert.equal(nearest(curve, 17), 2);
   assert.equal(nearest(curve, 9), -1, "nothing was read there");
 });

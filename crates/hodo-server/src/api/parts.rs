@@ -115,7 +115,8 @@ pub fn steps_of(loaded: &Loaded, filter: &Filter) -> Value {
 }
 
 fn told(loaded: &Loaded, filter: &Filter, one: Option<One>) -> Value {
-    let none = "no scope has an index: `hodo.batches`, `hodo.epochs` or index= gives it one";
+    let none = "no scope has an index, and no loop is called a step or has most of the time: \
+                `hodo.batches`, `hodo.epochs` or index= make steps";
     let Loaded { timeline, run, .. } = loaded;
     let steps = match one {
         None => timeline.steps(run, filter),

@@ -101,7 +101,7 @@ fn readings(
     range: Option<[i64; 2]>,
     most: usize,
 ) -> Value {
-    let points = Points::new(&loaded.timeline.readings(machine, series, range), most);
+    let points = Points::within(&loaded.timeline.readings(machine, series), range, most);
     let Points { x, mean, min, max, per_point } = points;
     let unit = machine.shown_unit(series);
     json!({"t_ns": x, "mean": mean, "min": min, "max": max, "per_point": per_point, "unit": unit})
@@ -162,20 +162,22 @@ pub fn all_marks(loaded: &Loaded) -> impl Iterator<Item = (String, &'static str,
         |name: String| [(name.clone(), "step", MarkAxis::Step), (name, "time", MarkAxis::Time)];
     names.flat_map(both).filter_map(|(name, word, axis)| {
         let all = loaded.timeline.mark(&loaded.run, &Filter::default(), &name, axis)?;
-        Some((name, word, points_of(&all, FEW_POINTS)))
+        Some((name, word, points_of(&all, None, FEW_POINTS)))
     })
 }
 
-fn points_of(all: &[(f64, Option<f64>)], most: usize) -> Value {
-    let Points { x, mean, min, max, per_point } = Points::new(all, most);
+fn points_of(all: &[(f64, Option<f64>)], range: Option<[i64; 2]>, most: usize) -> Value {
+    let Points { x, mean, min, max, per_point } = Points::within(all, range, most);
     json!({"x": x, "y": mean, "min": min, "max": max, "per_point": per_point})
 }
 
-/// Over what, and how many points.
+/// Over what, how many points, and of which stretch of the axis: nanoseconds, or steps.
 #[derive(Deserialize)]
 pub struct MarkWanted {
     #[serde(default)]
     x: Axis,
+    t0: Option<i64>,
+    t1: Option<i64>,
     max: Option<usize>,
     #[serde(default)]
     filter: String,
@@ -193,11 +195,12 @@ enum Axis {
 pub async fn mark(
     State(shared): State<Shared>,
     Path((run, name)): Path<(String, String)>,
-    Query(MarkWanted { x, max, filter: kept }): Query<MarkWanted>,
+    Query(MarkWanted { x, t0, t1, max, filter }): Query<MarkWanted>,
 ) -> Result<Response, ApiError> {
     let most = most(max);
-    let question = format!("mark {x:?} {most} {kept:?} {name}");
-    let filter: Filter = kept.parse()?;
+    let part = Part { t0, t1, filter };
+    let (filter, range) = (part.filter()?, part.range()?);
+    let question = format!("mark {x:?} {range:?} {most} {:?} {name}", part.filter);
     let axis = match x {
         Axis::Time => MarkAxis::Time,
         Axis::Step => MarkAxis::Step,
@@ -206,7 +209,7 @@ pub async fn mark(
         let all = loaded.timeline.mark(&loaded.run, &filter, &name, axis).ok_or_else(|| {
             ApiError::missing(format!("this run has no mark `{name}`; /marks lists them"))
         })?;
-        Ok(points_of(&all, most))
+        Ok(points_of(&all, range, most))
     })
     .await
 }

@@ -7,7 +7,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
+use std::fmt::Formatter;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -116,27 +118,60 @@ async fn converse(mut child: Child, query: &str) -> std::io::Result<(Vec<u8>, St
     Ok((answer, errors?, child.wait().await?.success()))
 }
 
+/// What the program writes; other keys are of no use here.
+#[derive(Deserialize)]
+struct Answer {
+    results: Vec<Table>,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    columns: Vec<Value>,
+    rows: Vec<Row>,
+}
+
+/// The values of an object in the order they stand: those of a join may have one name twice.
+struct Row(Vec<Value>);
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Row, D::Error> {
+        struct Values;
+        impl<'de> Visitor<'de> for Values {
+            type Value = Row;
+
+            fn expecting(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+                to.write_str("a row as an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Row, M::Error> {
+                let mut values = Vec::new();
+                while let Some((_, value)) = map.next_entry::<IgnoredAny, Value>()? {
+                    values.push(value);
+                }
+                Ok(Row(values))
+            }
+        }
+        from.deserialize_map(Values)
+    }
+}
+
 /// The last result, rows as arrays.
 fn rows(answer: &[u8], took: Duration) -> Result<Value, ApiError> {
     let strange = || {
         let words = format!("{PROGRAM} answered strangely; is it as new as hodo?");
         ApiError::new(StatusCode::BAD_GATEWAY, words)
     };
-    let document: Value = serde_json::from_slice(answer).map_err(|_| strange())?;
-    let results = document["results"].as_array().ok_or_else(strange)?;
+    let answer: Answer = serde_json::from_slice(answer).map_err(|_| strange())?;
     let took_ms = took.as_millis() as u64;
-    let Some(last) = results.last() else {
+    let Some(Table { columns, rows }) = answer.results.into_iter().next_back() else {
         return Ok(json!({"columns": [], "rows": [], "cut": false, "took_ms": took_ms}));
     };
-    let columns = last["columns"].as_array().ok_or_else(strange)?;
-    let all = last["rows"].as_array().ok_or_else(strange)?;
-    let row = |row: &Value| -> Vec<Value> {
-        columns.iter().map(|c| row[c["name"].as_str().unwrap_or_default()].clone()).collect()
-    };
-    let rows: Vec<Vec<Value>> = all.iter().take(MOST_ROWS).map(row).collect();
-    Ok(json!({
-        "columns": columns, "rows": rows, "cut": all.len() > MOST_ROWS, "took_ms": took_ms,
-    }))
+    if rows.iter().any(|row| row.0.len() != columns.len()) {
+        return Err(strange());
+    }
+    let cut = rows.len() > MOST_ROWS;
+    let rows: Vec<Vec<Value>> = rows.into_iter().take(MOST_ROWS).map(|row| row.0).collect();
+    Ok(json!({"columns": columns, "rows": rows, "cut": cut, "took_ms": took_ms}))
 }
 
 /// Beside this program, then on the path, then where the variable says.
@@ -157,4 +192,33 @@ fn advice() -> String {
         "{PROGRAM} is not installed, which answers SQL: in hodo's sources, `make install-sql` or \
          `cargo install --path sql` installs it; {VARIABLE} names one that lies elsewhere"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(answer: &str) -> Option<Value> {
+        rows(answer.as_bytes(), Duration::from_millis(3)).ok()
+    }
+
+    #[test]
+    fn columns_of_one_name_keep_their_own_values() {
+        let columns = r#"[{"name":"name","type":"Utf8"},{"name":"name","type":"Utf8"}]"#;
+        let answer = format!(
+            r#"{{"schema":"hodo.sql/1","results":[{{"columns":[],"rows":[]}},
+            {{"columns":{columns},"rows":[{{"name":"a","name":"b"}},{{"name":null,"name":"c"}}]}}]}}"#
+        );
+        let told = told(&answer).unwrap();
+        assert_eq!(told["rows"], json!([["a", "b"], [null, "c"]]));
+        assert_eq!((&told["cut"], &told["took_ms"]), (&json!(false), &json!(3)));
+    }
+
+    #[test]
+    fn an_answer_of_another_shape_is_said_to_be_strange() {
+        assert_eq!(told(r#"{"results":[]}"#).unwrap()["rows"], json!([]));
+        assert!(told("{}").is_none());
+        let short = r#"{"results":[{"columns":[{"name":"a"},{"name":"b"}],"rows":[{"a":1}]}]}"#;
+        assert!(told(short).is_none());
+    }
 }

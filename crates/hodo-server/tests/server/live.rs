@@ -107,6 +107,7 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
     let marks = served.json(&route("marks/loss?x=step"));
     assert_eq!(marks["x"].as_array().unwrap().len(), 50);
     assert_eq!(marks["x"][49], 49.0);
+    marks_of_a_stretch_have_their_neighbours(&served, &id, &marks);
 
     grows_large(&served, &mut events, &id);
 
@@ -117,6 +118,23 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
         assert!(Instant::now() < until, "the run does not end");
         events.next("runs");
     }
+}
+
+/// By step, and over a stretch of time in which no mark was made; fifty are there.
+fn marks_of_a_stretch_have_their_neighbours(served: &Served, id: &str, by_step: &Value) {
+    let get = |asked: &str| served.json(&format!("/api/runs/{id}/marks/loss?{asked}"));
+    let some = get("x=step&t0=10&t1=20&max=5");
+    assert_eq!(some["x"], serde_json::json!([9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0]));
+    assert_eq!((&some["y"][0], &some["y"][6]), (&by_step["y"][9], &by_step["y"][20]));
+    let over_time = get("x=time");
+    let at = |place: usize| over_time["x"][place].as_f64().unwrap() as i64;
+    // The two that are the furthest apart, for a moment between them.
+    let first = (0..49).max_by_key(|&place| at(place + 1) - at(place)).unwrap();
+    let between = (at(first) + at(first + 1)) / 2;
+    let none = get(&format!("t0={between}&t1={}", between + 1));
+    assert_eq!(none["y"], serde_json::json!([over_time["y"][first], over_time["y"][first + 1]]));
+    let refused = served.get(&format!("/api/runs/{id}/marks/loss?t0=9&t1=9"));
+    assert_eq!(refused.status, 400);
 }
 
 /// Steps recorded by then, those to come, and as many at once.

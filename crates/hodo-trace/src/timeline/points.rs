@@ -48,6 +48,29 @@ impl Points {
         }
         points
     }
+
+    /// The same for a stretch of the axis, from its begin to before its end. The last point before it
+    /// and the first after it stand beside the groups, each by itself: the curve leads in and out by
+    /// them, however short the stretch is.
+    pub fn within(all: &[(f64, Option<f64>)], range: Option<[i64; 2]>, most: usize) -> Points {
+        let Some(range) = range else { return Points::new(all, most) };
+        let [first, end] = range.map(|edge| all.partition_point(|point| point.0 < edge as f64));
+        let mut points = Points::new(&all[first..end], most);
+        if let Some(before) = first.checked_sub(1) {
+            points.put(0, all[before]);
+        }
+        if let Some(&after) = all.get(end) {
+            points.put(points.x.len(), after);
+        }
+        points
+    }
+
+    fn put(&mut self, at: usize, (x, value): (f64, Option<f64>)) {
+        self.x.insert(at, x);
+        for column in [&mut self.mean, &mut self.min, &mut self.max] {
+            column.insert(at, value);
+        }
+    }
 }
 
 impl Timeline {
@@ -109,17 +132,10 @@ impl Timeline {
         Some(points)
     }
 
-    /// The readings of a series in a range, as they are shown.
-    pub fn readings(
-        &self,
-        machine: &Machine,
-        series: &MachineSeries,
-        range: Option<[i64; 2]>,
-    ) -> Vec<(f64, Option<f64>)> {
-        let [from, to] = range.unwrap_or([i64::MIN, i64::MAX]);
+    /// The readings of a series in order of time, as they are shown.
+    pub fn readings(&self, machine: &Machine, series: &MachineSeries) -> Vec<(f64, Option<f64>)> {
         let points = machine.points(series).map(|(at, value)| (self.from_start_ns(at), value));
-        let inside = points.filter(|(at, _)| *at >= from && *at < to);
-        inside.map(|(at, value)| (at as f64, value.filter(|v| v.is_finite()))).collect()
+        points.map(|(at, value)| (at as f64, value.filter(|v| v.is_finite()))).collect()
     }
 }
 
@@ -164,5 +180,22 @@ mod tests {
         assert_eq!(points.min, [Some(1.0), Some(2.0), None]);
         assert_eq!(points.max, [Some(5.0), Some(2.0), None]);
         assert_eq!(Points::new(&[], 10).x, [0.0; 0]);
+    }
+
+    #[test]
+    fn a_stretch_has_the_points_before_and_after_it_beside_its_own() {
+        let all: Vec<(f64, Option<f64>)> =
+            (0..10).map(|at| (f64::from(at * 100), Some(f64::from(at)))).collect();
+        let between = Points::within(&all, Some([310, 320]), 10);
+        assert_eq!(between.x, [300.0, 400.0]);
+        assert_eq!(between.mean, [Some(3.0), Some(4.0)]);
+        let grouped = Points::within(&all, Some([200, 600]), 2);
+        assert_eq!((grouped.x, grouped.per_point), (vec![100.0, 200.0, 400.0, 600.0], 2));
+        assert_eq!(grouped.mean, [Some(1.0), Some(2.5), Some(4.5), Some(6.0)]);
+        assert_eq!(grouped.max, [Some(1.0), Some(3.0), Some(5.0), Some(6.0)]);
+        assert_eq!(Points::within(&all, Some([-50, 10]), 9).x, [0.0, 100.0]);
+        assert_eq!(Points::within(&all, Some([901, 999]), 9).x, [900.0]);
+        assert_eq!(Points::within(&[], Some([0, 9]), 9), Points::new(&[], 9));
+        assert_eq!(Points::within(&all, None, 3), Points::new(&all, 3));
     }
 }

@@ -311,6 +311,38 @@ fn a_short_loop_further_out_is_not_the_main_one() {
 }
 
 #[test]
+fn steps_without_an_index_are_numbered_by_order() {
+    // As torch.profiler and GPUFlight write them: a warm-up, then steps of two parts each.
+    let mut drawn: Vec<Drawn> = vec![(0, 50, None, 0)];
+    for step in 0..50 {
+        drawn.push((100 + step * 100, 90, None, 1));
+        let inside = drawn.len() - 1;
+        drawn.extend([0, 40].map(|at| (100 + step * 100 + at, 30, Some(inside), 2)));
+    }
+    let named = |texts: [&str; 3]| {
+        let mut run = run(&drawn);
+        (0..).zip(texts).for_each(|(id, text)| run.processes[0].names.insert(id, text));
+        run
+    };
+    let run = named(["warmup", "step", "part"]);
+    let timeline = run.timeline(&mut Stable::default());
+    let all = Filter::default();
+    let steps = timeline.steps(&run, &all).expect("a loop");
+    assert_eq!((&steps["path"], &steps["count"]), (&serde_json::json!(["step"]), &50.into()));
+    assert_eq!((&steps["by_order"], &steps["largest_index"]), (&true.into(), &49.into()));
+    assert_eq!(steps["index"], serde_json::json!((0..50).collect::<Vec<_>>()));
+    let found = timeline.step_after(&run, &all, 100).expect("a loop");
+    assert_eq!(found["index"], serde_json::json!([1]));
+    // Whatever it is called, what most of the run goes round in is its main loop; a part of it is not.
+    let unnamed = named(["warmup", "work", "part"]);
+    let timeline = unnamed.timeline(&mut Stable::default());
+    let steps = timeline.steps(&unnamed, &all).expect("a loop");
+    assert_eq!(steps["path"], serde_json::json!(["work"]));
+    let rare = self::run(&[(0, 50, None, 0), (60, 1000, None, 1)]);
+    assert_eq!(rare.timeline(&mut Stable::default()).steps(&rare, &all), None);
+}
+
+#[test]
 fn one_step_of_more_than_are_shown_is_found_by_its_index_and_by_time() {
     let mut drawn: Vec<Drawn> = vec![(0, 100_000, None, 0)];
     drawn.extend((0..9_000).map(|step| (step * 10, 8, Some(0), 1)));
