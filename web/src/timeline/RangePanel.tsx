@@ -24,7 +24,7 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
   const width = range.t1 - range.t0;
   const link = { t0: String(range.t0), t1: String(range.t1) };
   const columns: Column<RangeScope>[] = [
-    { key: "path", title: "scope", value: (row) => pathText(row.path), cell: (row) => <Path path={row.path} /> },
+    { key: "path", title: "scope", isName: true, value: (row) => pathText(row.path), cell: (row) => <Path path={row.path} /> },
     { key: "count", title: "count", isNumber: true, value: (row) => row.count, cell: (row) => count(row.count) },
     { key: "total_ns", title: "total", isNumber: true, value: (row) => row.total_ns, cell: (row) => <>{duration(row.total_ns)} <ShareBar share={row.total_ns / width} /></> },
     { key: "self_ns", title: "self", isNumber: true, value: (row) => row.self_ns, cell: (row) => duration(row.self_ns) },

@@ -105,7 +105,7 @@ function ChangeBar({ ratio, low, high }: { ratio: number; low: number; high: num
 
 function ScopeDiff({ scopes }: { scopes: ComparedScope[] }) {
   const columns: Column<ComparedScope>[] = [
-    { key: "path", title: "scope", value: (row) => row.path.join("/"), cell: (row) => <span class="tree-cell" style={{ paddingLeft: `${(row.path.length - 1) * 14}px` }}><Name text={row.path[row.path.length - 1] ?? ""} /></span> },
+    { key: "path", title: "scope", isName: true, value: (row) => row.path.join("/"), cell: (row) => <span class="tree-cell" style={{ paddingLeft: `${(row.path.length - 1) * 14}px` }}><Name text={row.path[row.path.length - 1] ?? ""} /></span> },
     { key: "judgement", title: "judgement", value: (row) => row.judgement, cell: (row) => <Judgement of={row.judgement} /> },
     { key: "before", title: "mean before", isNumber: true, value: (row) => row.base?.mean_ns, cell: (row) => duration(row.base?.mean_ns) },
     { key: "after", title: "mean after", isNumber: true, value: (row) => row.head?.mean_ns, cell: (row) => duration(row.head?.mean_ns) },
@@ -123,7 +123,7 @@ function ScopeDiff({ scopes }: { scopes: ComparedScope[] }) {
 function KernelDiff({ kernels }: { kernels: ComparedKernel[] | null }) {
   if (kernels === null) return <Empty title="Kernels cannot be compared">The GPU was not captured in both runs.</Empty>;
   const columns: Column<ComparedKernel>[] = [
-    { key: "name", title: "kernel", value: (row) => row.name, cell: (row) => <span class="kernel-name ellipsis" title={plain(row.name)}><Name text={row.name} /></span> },
+    { key: "name", title: "kernel", isName: true, value: (row) => row.name, cell: (row) => <span class="kernel-name ellipsis" title={plain(row.name)}><Name text={row.name} /></span> },
     { key: "judgement", title: "judgement", value: (row) => row.judgement, cell: (row) => <Judgement of={row.judgement} /> },
     { key: "before", title: "mean before", isNumber: true, value: (row) => row.base?.mean_ns, cell: (row) => duration(row.base?.mean_ns) },
     { key: "after", title: "mean after", isNumber: true, value: (row) => row.head?.mean_ns, cell: (row) => duration(row.head?.mean_ns) },

@@ -17,7 +17,7 @@ export function Tables({ run }: { run: string }) {
   const table = TABLES.find(([key]) => key === route.value.params.table)?.[0] ?? "scopes";
   const { data, error } = useJson<Report>(runUrl(run, "report", { t0, t1, filter }), run);
   return (
-    <div class="page">
+    <div class="page filled">
       <div class="row wrap gap-below">
         <div class="row" role="tablist" aria-label="Tables">{TABLES.map(([key, label]) => <button role="tab" aria-selected={table === key} onClick={() => setParams({ table: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
         <RangeNote run={run} />
