@@ -74,3 +74,46 @@ test("details: every part of a scope's panel is on the screen, and the button to
   check();
   await close();
 });
+
+interface Flame { roots: FlameNode[]; total_ns?: number }
+interface FlameNode { name: string; value_ns: number; self_ns: number; parallel_ns?: number; count: number; children: FlameNode[] }
+const leaf = (name: string, value_ns: number): FlameNode => ({ name, value_ns, self_ns: value_ns, count: 1, children: [] });
+
+test("flame: boxes are as wide as their share, down to a pixel, and stay inside the graph", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`, { width: WIDTH });
+  const values = [500, 300, 150, ...Array.from({ length: 25 }, () => 2)];
+  const roots = [{ ...leaf("step", 1000), self_ns: 0, children: values.map((value, at) => leaf(`part ${at}`, value)) }];
+  await changed<Flame>(page, /small\/flame/, (flame) => ({ ...flame, total_ns: 1000, rest: null, roots }));
+  await to(page, "#/run/small/flame");
+  const tree = page.getByRole("tree", { name: "Flame graph" });
+  await tree.getByRole("treeitem", { name: /^part 27,/ }).waitFor();
+  const { left, right } = await place(tree);
+  for (const [at, value] of values.entries()) {
+    const box = await place(tree.getByRole("treeitem", { name: new RegExp(`^part ${at},`) }));
+    const wide = ((right - left) * value) / 1000;
+    assert.ok(Math.abs(box.right - box.left - wide) < 0.1, `part ${at} is ${box.right - box.left} px wide, not ${wide}`);
+    assert.ok(box.right <= right + 0.1, "no box sticks out");
+  }
+  check();
+  await close();
+});
+
+test("flame: what ran at the same time is marked and said; a scope that does not fit the filter itself has no count", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  const roots = [{ ...leaf("epoch", 1e9), self_ns: 0, parallel_ns: 1.8e9, children: [leaf("loader", 1.8e9), { ...leaf("batch", 1e9), self_ns: 0, count: 0 }] }];
+  await changed<Flame>(page, /small\/flame/, (flame) => ({ ...flame, total_ns: 1e9, rest: null, roots }));
+  await to(page, "#/run/small/flame");
+  const tree = page.getByRole("tree", { name: "Flame graph" });
+  await tree.locator(".parallel").waitFor();
+  assert.equal(await tree.locator(".parallel").getAttribute("aria-label"), "epoch, 1.00 s, 100% of all, scopes inside ran at the same time");
+  const facts = page.locator(".fl-facts");
+  assert.match(await facts.innerText(), /at the same time 1\.80 s more inside than it took/);
+  await page.getByText("a hatched foot: what is inside ran at the same time").waitFor();
+  await tree.getByRole("treeitem", { name: /^loader/ }).focus();
+  await holds(async () => assert.match(await facts.innerText(), /1\.80 × all, several at a time/));
+  await tree.getByRole("treeitem", { name: /^batch/ }).focus();
+  await holds(async () => assert.match(await facts.innerText(), /does not fit the filter itself/));
+  assert.doesNotMatch(await facts.innerText(), /0 times/);
+  check();
+  await close();
+});
