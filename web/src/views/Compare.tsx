@@ -55,7 +55,7 @@ function Choice({ base, head }: { base: string | null; head: string | null }) {
 
 function Result({ data, base, head }: { data: Comparison; base: string; head: string }) {
   const { part = "scopes" } = route.value.params;
-  const tabs: [string, string][] = [["scopes", "Scopes"], ["kernels", "Kernels"], ["marks", "Marks"]];
+  const parts: [string, string][] = [["scopes", "Scopes"], ["kernels", "Kernels"], ["marks", "Marks"]];
   return (
     <>
       {data.obstacles.length > 0 && <p class="note small warn">Not comparable, and compared all the same: {data.obstacles.map((obstacle) => plain(obstacle.why)).join("; ")}</p>}
@@ -65,7 +65,7 @@ function Result({ data, base, head }: { data: Comparison; base: string; head: st
         {(data.explanations ?? []).length === 0 && <p class="muted">No outermost scope is in both.</p>}
         {(data.explanations ?? []).map((each) => <Explained each={each} />)}
       </section>
-      <div class="row gap-below"><div class="row" role="tablist" aria-label="Parts">{tabs.map(([key, label]) => <button role="tab" aria-selected={part === key} onClick={() => setParams({ part: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
+      <div class="row gap-below"><div class="row" role="group" aria-label="Parts">{parts.map(([key, label]) => <button aria-pressed={part === key} onClick={() => setParams({ part: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
         <span class="grow" /><a href={viewLink("timeline", base)}>timeline before</a><a href={viewLink("timeline", head)}>timeline after</a></div>
       {part === "scopes" && <ScopeDiff scopes={data.scopes ?? []} />}
       {part === "scopes" && <p class="faint">change and interval are of a typical instance, one of the middle half; means are of all, so that a few long ones move them alone</p>}

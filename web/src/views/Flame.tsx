@@ -7,7 +7,7 @@ import { cut, duration, many, percent, plain } from "../shared/format";
 import { tagText } from "../shared/tag";
 import { formatList, readList, route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { flameBoxes, nodeAt, restOf, shareText, wholeOf, type FlameBox } from "./flame-layout";
@@ -24,7 +24,7 @@ const BY: [string, string][] = [["wall", "wall time"], ["cpu", "CPU time"], ["gp
 /** Where the time went, as boxes inside boxes, by wall, CPU or GPU time. */
 export function Flame({ run }: { run: string }) {
   const { by = "wall", t0, t1, filter, zoom } = route.value.params;
-  const { data, error } = useJson<FlameAnswer>(runUrl(run, "flame", { by, t0, t1, filter }), run);
+  const { data, error, isOld } = useJson<FlameAnswer>(runUrl(run, "flame", { by, t0, t1, filter }), run);
   const asked = readList(zoom, "/");
   return (
     <div class="page flame">
@@ -36,12 +36,14 @@ export function Flame({ run }: { run: string }) {
       </div>
       {error && <Failure error={error} />}
       {!data && !error && <Loading what="the flame graph" runs={[run]} />}
-      {data && <Graph data={data} path={nodeAt(data.roots, asked) ? asked : []} by={by} run={run} />}
+      {data && <Awaited isOld={isOld}><Graph data={data} path={nodeAt(data.roots, asked) ? asked : []} run={run} /></Awaited>}
     </div>
   );
 }
 
-function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by: string; run: string }) {
+function Graph({ data, path, run }: { data: FlameAnswer; path: string[]; run: string }) {
+  // Of the answer, which may be an earlier one, not of the address.
+  const { by } = data;
   const [pointed, setPointed] = useState<FlameBox | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const top = nodeAt(data.roots, path);

@@ -10,6 +10,7 @@ import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { drawn } from "./marks-curves";
+import { RangeUnused } from "./RangeNote";
 
 const FIRST_SHOWN = 3;
 
@@ -49,6 +50,7 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
         <OtherRuns run={run} chosen={others} />
       </aside>
       <div class="grow">
+        <RangeUnused run={run} />
         <div class="row wrap gap-below">
           <div class="row" role="group" aria-label="Axis">{[["time", "over time"], ["step", "by step"]].map(([key, label]) => <button aria-pressed={x === key} onClick={() => setParams({ x: key === "time" ? null : (key as string) })}>{label}</button>)}</div>
           <label class="row">smoothing <input type="range" min="0" max="0.99" step="0.01" value={smooth} aria-label="Smoothing" onInput={(event) => setParams({ smooth: event.currentTarget.value === "0" ? null : event.currentTarget.value })} /> <span class="muted">{Number(smooth).toFixed(2)}</span></label>

@@ -4,11 +4,12 @@ import { useJson } from "../api/use";
 import { count, cut, duration, many, moment, percent, plain } from "../shared/format";
 import { route, viewLink } from "../state/route";
 import { ShareBar, SplitBar } from "../ui/Bars";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { Health } from "./Health";
 import { LeftOut } from "./LeftOut";
+import { RangeUnused } from "./RangeNote";
 import { StepStrip } from "./StepStrip";
 import { State } from "./Runs";
 import { because, boundWord } from "./verdict";
@@ -16,13 +17,14 @@ import { because, boundWord } from "./verdict";
 /** The run at a glance: what it is bound by, how its time divides, what was lost or not captured. */
 export function Overview({ run }: { run: string }) {
   const filter = route.value.params.filter ?? "";
-  const { data, error } = useJson<Report>(runUrl(run, "report", { filter }), run);
+  const { data, error, isOld } = useJson<Report>(runUrl(run, "report", { filter }), run);
   const steps = useJson<Steps>(runUrl(run, "steps", { filter }), run);
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return <Loading what="the report" runs={[run]} />;
   return (
-    <div class="page overview">
+    <Awaited isOld={isOld || steps.isOld} class="page overview">
       <Title report={data} />
+      <RangeUnused run={run} />
       {data.spans === 0
         ? <Empty title="No scopes in this run" command={'with hodo.scope("step"):\n    ...'}>Nothing tells yet where the time went. Open scopes around the steps of the program; docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
         : <VerdictBox verdict={data.verdict} isFiltered={filter !== ""} />}
@@ -34,7 +36,7 @@ export function Overview({ run }: { run: string }) {
         <Failed report={data} run={run} />
         <Health report={data} />
       </div>
-    </div>
+    </Awaited>
   );
 }
 

@@ -6,7 +6,7 @@ import { bytes, count, cut, duration, moment, plain } from "../shared/format";
 import { formatList, formatRoute, go, readList, route, setParams, viewLink } from "../state/route";
 import { Sparkline } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { isWanted, rankText } from "./runs-wanted";
@@ -14,14 +14,14 @@ import { isWanted, rankText } from "./runs-wanted";
 /** All runs of the folder: find one, or choose two to compare. */
 export function Runs() {
   const filter = route.value.params.filter ?? "";
-  const { data, error, loading } = useJson<RunsAnswer>("api/runs" + query({ filter }));
+  const { data, error, loading, isOld } = useJson<RunsAnswer>("api/runs" + query({ filter }));
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return loading ? <Loading what="the runs" /> : null;
   if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions on attributes are joined by blanks, and all of them must hold.</Empty></div>;
   if (data.runs.length === 0) {
     return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
   }
-  return <div class="page filled runs"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></div>;
+  return <Awaited isOld={isOld} class="page filled runs"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></Awaited>;
 }
 
 /** Pieces of GPU work; none where no GPU was captured. */

@@ -93,7 +93,7 @@ test("tables: sort in the address, find, CSV, SQL behind it", async () => {
   await page.getByRole("button", { name: "SQL", exact: true }).click();
   await page.getByText("from tree order by self_ns desc").waitFor();
   for (const [tab, words] of [["Kernels", "gemm_f16_tn"], ["Copies", "host to device"], ["Benchmark loops", "layer"]] as const) {
-    await page.getByRole("tab", { name: tab }).click();
+    await page.getByRole("button", { name: tab, exact: true }).click();
     await page.locator("tbody").getByText(words).first().waitFor();
   }
   check();
@@ -132,9 +132,9 @@ test("compare: what changed, scopes, kernels, marks; what is not comparable says
   await page.getByText("+200 ms a typical one (+8.0%)").waitFor();
   const batch = (await rows(page, "compared scopes")).find(([name]) => name === "batch")!;
   assert.deepEqual(batch.slice(1, 5), ["slower", "24.0 ms", "26.0 ms", "+8.3%"]);
-  await page.getByRole("tab", { name: "Kernels" }).click();
+  await page.getByRole("button", { name: "Kernels", exact: true }).click();
   await holds(async () => assert.equal((await rows(page, "compared kernels"))[0]![1], "no change"));
-  await page.getByRole("tab", { name: "Marks" }).click();
+  await page.getByRole("button", { name: "Marks", exact: true }).click();
   await page.getByRole("img", { name: "loss before and after, by step" }).waitFor();
   check();
   await to(page, "#/compare/small/hostile");
