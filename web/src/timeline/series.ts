@@ -34,9 +34,17 @@ export class CurveStore {
         entry.curve = curve;
         this.arrived();
       },
-      () => (entry.hasFailed = true),
+      () => {
+        entry.hasFailed = true;
+        this.arrived();
+      },
     );
     return entry.curve;
+  }
+
+  /** Whether the curve of a track was asked for and not to be had. */
+  hasFailed(track: Track): boolean {
+    return this.curves.get(track.id)?.hasFailed ?? false;
   }
 
   private async load(track: Track, t0: number, t1: number): Promise<Curve> {
