@@ -3,13 +3,13 @@ import { ApiError, getJson, runUrl } from "../api/client";
 import { versionOf } from "../api/live";
 import type { MarkName, MarkValues, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
-import { anyValue, count, cut, digits, duration, plain } from "../shared/format";
+import { anyValue, count, cut, digits, duration, many, plain } from "../shared/format";
 import { formatList, go, readList, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { drawn } from "./marks-curves";
+import { drawn, notOnLog } from "./marks-curves";
 import { RangeUnused } from "./RangeNote";
 
 const FIRST_SHOWN = 3;
@@ -98,11 +98,14 @@ function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: strin
   const { x: axis, ys, bands } = drawn(curves.of.map(({ values }) => values), smooth, isLog);
   const lines = ys.map((values, at) => ({ label: plain(runs.length > 1 ? (curves.of[at]?.run ?? "") : name), colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values, ...bands[at] }));
   const isTime = curves.x === "time";
+  const off = isLog ? notOnLog(curves.of.map(({ values }) => values)) : 0;
+  const isBare = off > 0 && ys.every((values) => values.every((value) => typeof value !== "number"));
   return (
     <section class="card">
       <h2><Name text={name} /></h2>
       {curves.error && <Failure small error={curves.error} />}
-      {axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
+      {off > 0 && <p class="warn small-gap">{many(off, "value")} at or below 0 {off === 1 ? "is" : "are"} not on a log axis{isBare && <>: none is left to draw. <button class="link" onClick={() => setParams({ log: null })}>Draw them on a plain one</button></>}</p>}
+      {isBare ? null : axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
         : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks"
             onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : undefined} />}
     </section>

@@ -23,7 +23,7 @@ test("overview: verdict, steps, split, top scopes, losses and what was not captu
   await verdict.waitFor();
   assert.match(await verdict.innerText(), /input-bound: the GPU waits for input 24% of the time, most of it in .*data_wait/);
   await page.getByRole("img", { name: /Time split: GPU computing 60%/ }).waitFor();
-  await page.getByRole("img", { name: /Time of 200 steps/ }).waitFor();
+  await page.getByRole("slider", { name: /Time of 200 steps/ }).waitFor();
   await holds(async () => assert.equal((await rows(page, "Scopes with most time of their own"))[0]![0], "train"));
   const text = await page.locator("main").innerText();
   for (const words of [/nothing lost: 5.371 produced/, /recording took/, /machine not sampled: hodo monitor does/, /No such file or directory/, /Top kernels/]) assert.match(text, words);
