@@ -53,7 +53,7 @@ function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
     { key: "scopes", title: "scopes", isNumber: true, value: (run) => run.scopes, cell: (run) => count(run.scopes) },
     { key: "gpu_work", title: "GPU work", hint: "kernels, copies and sets", isNumber: true, value: gpuWork, cell: (run) => count(gpuWork(run)) },
     { key: "lost", title: "lost", isNumber: true, value: (run) => run.lost, cell: (run) => <span class={run.lost ? "bad" : ""}>{count(run.lost)}</span> },
-    { key: "main_mark", title: "main mark", value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
+    { key: "main_mark", title: "main mark", isLong: true, value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
     ...(hasRanks ? [{ key: "ranks", title: "ranks", isNumber: true, value: (run: ListedRun) => rankText(run.ranks) }] : []),
     { key: "processes", title: "processes", isNumber: true, value: (run) => run.processes, cell: (run) => count(run.processes) },
     { key: "gpu", title: "GPU", isLong: true, value: (run) => run.gpu?.join(" ") ?? null, cell: (run) => <span class="muted">{run.gpu?.length ? cut(plain(run.gpu.join(", ")), 40) : "–"}</span> },
