@@ -10,7 +10,9 @@ export class ApiError extends Error {
 }
 
 const CACHED_ANSWERS = 300;
-const answers = new Lru<string, Promise<unknown>>(CACHED_ANSWERS);
+/** Text of all of them together; what is read from it takes a few times that. */
+const CACHED_SIGNS = 16 << 20;
+const answers = new Lru<string, Promise<unknown>>(CACHED_ANSWERS, CACHED_SIGNS);
 
 /** The address of a route of a run, with its parameters in the given order; empty ones are left out. */
 export function runUrl(run: string, route: string, params: Record<string, string | number | null | undefined> = {}): string {
@@ -28,7 +30,11 @@ export function query(params: Record<string, string | number | null | undefined>
 export function getJson<T>(url: string): Promise<T> {
   const known = answers.get(url);
   if (known) return known as Promise<T>;
-  const asked = ask(url).then((response) => response.json());
+  const asked: Promise<unknown> = ask(url).then(async (response) => {
+    const text = await response.text();
+    answers.weigh(url, asked, text.length);
+    return JSON.parse(text) as unknown;
+  });
   answers.set(url, asked);
   asked.catch(() => answers.delete(url));
   return asked as Promise<T>;

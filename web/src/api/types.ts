@@ -215,7 +215,18 @@ export interface RangeAnswer {
   gpu_devices?: number;
   marks: { name: string; count: number; mean?: number | null; min?: number | null; max?: number | null; last?: unknown }[];
 }
-export interface FlameNode { name: string; tag: string | Tag | null; value_ns: number; self_ns: number; count: number; children: FlameNode[]; rest?: FlameRest | null }
+export interface FlameNode {
+  name: string;
+  tag: string | Tag | null;
+  value_ns: number;
+  self_ns: number;
+  /** By how much its own time and that of its children are more than it took: they ran at the same time. */
+  parallel_ns?: number;
+  /** Scopes of the path; none where it is only there for what fits the filter inside it. */
+  count: number;
+  children: FlameNode[];
+  rest?: FlameRest | null;
+}
 /** Paths that are too small to be shown by themselves. */
 export interface FlameRest { paths: number; value_ns: number }
 export interface FlameAnswer { by: string; total_ns?: number; roots: FlameNode[]; why?: string | null; rest?: FlameRest | null }

@@ -133,3 +133,8 @@ export function plain(text: string): string {
 export function cut(text: string, most: number): string {
   return text.length <= most ? text : text.slice(0, most - 1) + "…";
 }
+
+/** The same, cut at its start. */
+export function cutStart(text: string, most: number): string {
+  return text.length <= most ? text : "…" + text.slice(text.length - most + 1);
+}

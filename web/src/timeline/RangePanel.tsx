@@ -5,7 +5,7 @@ import { anyValue, count, digits, duration, percent } from "../shared/format";
 import { route, viewLink } from "../state/route";
 import { ShareBar } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import type { Control } from "./control";
@@ -20,11 +20,11 @@ const pathText = (path: string[] | string): string => (typeof path === "string" 
 /** What the selected range holds: scopes, kernels and marks, added up. */
 export function RangePanel({ run, range, control }: { run: string; range: Viewport; control: Control }) {
   const filter = route.value.params.filter ?? "";
-  const { data, error } = useJson<RangeAnswer>(runUrl(run, "range", { t0: Math.floor(range.t0), t1: Math.ceil(range.t1), filter }), run);
+  const { data, error, isOld } = useJson<RangeAnswer>(runUrl(run, "range", { t0: Math.floor(range.t0), t1: Math.ceil(range.t1), filter }), run);
   const width = range.t1 - range.t0;
   const link = { t0: String(range.t0), t1: String(range.t1) };
   const columns: Column<RangeScope>[] = [
-    { key: "path", title: "scope", value: (row) => pathText(row.path), cell: (row) => <Path path={row.path} /> },
+    { key: "path", title: "scope", isName: true, value: (row) => pathText(row.path), cell: (row) => <Path path={row.path} /> },
     { key: "count", title: "count", isNumber: true, value: (row) => row.count, cell: (row) => count(row.count) },
     { key: "total_ns", title: "total", isNumber: true, value: (row) => row.total_ns, cell: (row) => <>{duration(row.total_ns)} <ShareBar share={row.total_ns / width} /></> },
     { key: "self_ns", title: "self", isNumber: true, value: (row) => row.self_ns, cell: (row) => duration(row.self_ns) },
@@ -32,7 +32,7 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
     { key: "gpu_ns", title: "GPU", isNumber: true, value: (row) => row.gpu_ns, cell: (row) => duration(row.gpu_ns) },
   ];
   return (
-    <div class="panel">
+    <Awaited isOld={isOld} class="panel">
       <div class="panel-main narrow">
         <h2>Range of {duration(width)}</h2>
         <div class="muted">from {instant(range.t0, width)} to {instant(range.t1, width)}</div>
@@ -54,6 +54,6 @@ export function RangePanel({ run, range, control }: { run: string; range: Viewpo
           <table aria-label="Kernels in the range"><tbody>{data.kernels.slice(0, KERNELS).map((kernel) => <tr><td class="ellipsis"><Name text={kernel.name} /></td><td class="num">{count(kernel.count)}</td><td class="num">{duration(kernel.total_ns)}</td></tr>)}</tbody></table>
         </div>
       )}
-    </div>
+    </Awaited>
   );
 }

@@ -112,7 +112,7 @@ function Kernels({ kernels, all, control }: { kernels: SpanKernel[]; all: number
               <td class="ellipsis"><button class="link" onClick={() => go(kernel)}><Name text={kernel.name} /></button></td>
               <td class="num">{duration(kernel.duration_ns)}</td>
               <td class="num">{kernel.launched_ns === null ? "–" : duration(kernel.start_ns - kernel.launched_ns)}</td>
-              <td>{kernel.stream}</td>
+              <td class="long stream" title={plain(String(kernel.stream))}><span class="path"><bdi dir="ltr">{plain(String(kernel.stream))}</bdi></span></td>
             </tr>
           ))}
         </tbody>

@@ -82,11 +82,10 @@ function start(run: string, parts: Partial<Stage> & { tip?: HTMLElement }, ready
   const engine = new Engine(run, stage, () => route.value.params.filter ?? "", route.value.params.renderer ?? "");
   const control = new Control(run, engine);
   const stopPointer = followPointer(engine, stage, {
-    point(box, x, y) {
+    point(box, track, x, y) {
       engine.overlay.pointed = box && box.slices === 1 ? { line: box.line, depth: box.depth, start_ns: box.start_ns, dur_ns: box.dur_ns } : null;
       engine.pointedName = box && box.slices === 1 ? box.name : -1;
-      const y_canvas = y - stage.front.getBoundingClientRect().top + stage.scroll.scrollTop;
-      if (parts.tip) showTip(parts.tip, engine, box, x, y, y_canvas);
+      if (parts.tip) showTip(parts.tip, engine, box, track, x, y);
     },
     pick: (box, allInstances) => {
       control.pick(box);
@@ -130,17 +129,13 @@ function keyWishes(control: Control) {
   };
   return {
     search: () => focus("search"),
-    clear: () => control.clear(),
+    clear: () => control.leave(),
     frameSelection: () => control.frameSelection(),
     selectionToRange: () => control.selectionToRange(),
     walk: (to: "next" | "previous" | "parent" | "child") => void control.walk(to),
     step: (by: 1 | -1) => void control.step(by),
     askStep: () => focus("go-to-step"),
-    mark: () => {
-      const { overlay, view } = control.engine;
-      overlay.markLines.push(overlay.pointer_ns ?? (view.value.t0 + view.value.t1) / 2);
-      control.engine.invalidate();
-    },
+    mark: () => control.mark(),
     toggleDrawer: () => (control.drawerOpen.value = !control.drawerOpen.value),
     toggleTable: () => (control.tableOpen.value = !control.tableOpen.value),
   };

@@ -19,9 +19,9 @@ export function Twin({ control }: { control: Control }) {
   const tag = (box: Box) => (box.tag === null ? null : plain(engine.names[box.tag] ?? ""));
   const columns: Column<Box>[] = [
     { key: "start_ns", title: "start", isNumber: true, value: (box) => box.start_ns, cell: (box) => duration(box.start_ns) },
-    { key: "track", title: "track", value: (box) => box.line.title, cell: (box) => <Name text={box.line.title} /> },
+    { key: "track", title: "track", isLong: true, value: (box) => box.line.title, cell: (box) => <Name text={box.line.title} /> },
     { key: "depth", title: "depth", isNumber: true, value: (box) => box.depth + 1 },
-    { key: "name", title: "scope or kernel", value: name, cell: (box) => box.slices > 1 ? <span class="muted">{count(box.slices)} merged, longest <Name text={name(box)} /></span> : <button class="link" onClick={() => control.pick(box)}><Name text={name(box)} />{tag(box) !== null && <span class="faint"> / <Name text={tag(box)!} /></span>}</button> },
+    { key: "name", title: "scope or kernel", isLong: true, value: name, cell: (box) => box.slices > 1 ? <span class="muted">{count(box.slices)} merged, longest <Name text={name(box)} /></span> : <button class="link" onClick={() => control.pick(box)}><Name text={name(box)} />{tag(box) !== null && <span class="faint"> / <Name text={tag(box)!} /></span>}</button> },
     { key: "dur_ns", title: "time", isNumber: true, value: (box) => box.dur_ns, cell: (box) => duration(box.dur_ns) },
     { key: "busy", title: "covered", isNumber: true, value: (box) => box.busy, cell: (box) => percent(box.busy) },
   ];

@@ -8,6 +8,7 @@ import type { Engine } from "./engine";
 import { boxOf, type Box } from "./hit";
 import { rowTop, type Line } from "./layout";
 import type { Arrow } from "./overlay";
+import { instant } from "./ruler";
 import { besides, findStep, inWords, noteOf, type OneStep } from "./steps";
 import { resolution, tilesOver } from "./tile-key";
 import { centred, type Viewport } from "./viewport";
@@ -26,6 +27,8 @@ export function readRange(params: Record<string, string>, from = "t0", to = "t1"
 }
 
 const ADDRESS_PAUSE_MS = 250;
+/** So near to a mark line the pointer is on it. */
+const MARK_SLACK_PX = 5;
 
 /** What pointer, keys and panels do to the timeline: selection, range, walk and steps. */
 export class Control {
@@ -137,6 +140,27 @@ export class Control {
     this.setRange(null);
     this.said.value = "nothing selected";
     setParams({ sel: null });
+  }
+
+  /** Leaves what is selected; where nothing is, takes the mark lines away. */
+  leave(): void {
+    const { overlay } = this.engine;
+    const isSelected = this.placed !== null || overlay.range !== null || Boolean(route.value.params.sel);
+    if (isSelected || overlay.markLines.length === 0) return this.clear();
+    overlay.markLines = [];
+    this.said.value = "mark lines removed";
+    this.engine.invalidate();
+  }
+
+  /** Puts a mark line at the pointer, else in the middle; one that is there is taken away. */
+  mark(): void {
+    const { overlay, view, ns_per_px, pointer_ns } = this.engine;
+    const at_ns = pointer_ns ?? (view.value.t0 + view.value.t1) / 2;
+    const others = overlay.markLines.filter((line_ns) => Math.abs(line_ns - at_ns) > MARK_SLACK_PX * ns_per_px);
+    const isNew = others.length === overlay.markLines.length;
+    overlay.markLines = isNew ? [...others, at_ns] : others;
+    this.said.value = isNew ? `mark line at ${instant(at_ns, ns_per_px * 100)}` : "mark line removed";
+    this.engine.invalidate();
   }
 
   setRange(range: Viewport | null, isFinal = true): void {

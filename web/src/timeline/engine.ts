@@ -27,6 +27,8 @@ const SLACK_PX = 3;
 const SEEN_STEP_PX = 200;
 /** Between two packings of boxes while tiles arrive. */
 const PACKING_PAUSE_MS = 100;
+/** Between two looks at what is under a pointer that rests while the view moves: the tooltip is laid out for each. */
+const POINTING_PAUSE_MS = 60;
 
 /** Draws the timeline of a run; one frame at most for each of the screen's. */
 export class Engine {
@@ -51,6 +53,13 @@ export class Engine {
   private generation = 0;
   width_px = 1;
   pointedName = -1;
+  /** Where the pointer is over the tracks, in pixels: its moment is another in each view. */
+  pointer: { x_px: number; y_px: number } | null = null;
+  /** Called when something else may be under the pointer than when it moved last. */
+  repoint: () => void = () => undefined;
+  private pointing = 0;
+  /** What was drawn when the pointer was last looked at. */
+  private pointedAt: unknown[] = [];
   private folded = new Set<string>();
   private styles = new NameStyles();
   private labels = new LabelWriter(() => this.names);
@@ -87,6 +96,7 @@ export class Engine {
   dispose(): void {
     cancelAnimationFrame(this.scheduled);
     clearTimeout(this.packing);
+    clearTimeout(this.pointing);
     this.watcher.disconnect();
     this.stage.scroll.removeEventListener("scroll", this.invalidate);
     this.tiles.clear();
@@ -181,6 +191,11 @@ export class Engine {
     return this.view.value.t0 + x_px * this.ns_per_px;
   }
 
+  /** The moment under the pointer. */
+  get pointer_ns(): number | null {
+    return this.pointer && this.timeAt(this.pointer.x_px);
+  }
+
   private arrived(key: TileKey): void {
     if (key.index === 0 && key.res_ns === wholeRunResolution(this.end_ns)) this.minimap.reset();
     // Tiles come one after another; packing the boxes for each would be most of a frame's work.
@@ -235,8 +250,21 @@ export class Engine {
     if (!context) return;
     this.drawCurves(context, frame);
     if (this.batch) this.labels.write(context, this.batch, frame);
+    this.overlay.pointer_ns = this.pointer_ns;
     drawOverlay(context, this.overlay, frame, this.look);
     this.drawTop(frame.ratio);
+    this.lookAgain(frame);
+  }
+
+  /** Has the pointer looked at again where this frame shows something else under it. */
+  private lookAgain({ scroll_px }: Frame): void {
+    const shown = [this.view.value, this.layout.value, this.rests.peek(), scroll_px];
+    if (shown.every((each, at) => each === this.pointedAt[at])) return;
+    this.pointedAt = shown;
+    if (this.pointer) this.pointing ||= window.setTimeout(() => {
+      this.pointing = 0;
+      this.repoint();
+    }, POINTING_PAUSE_MS);
   }
 
   /** Asks for the tiles of this frame and packs what is there, when something changed. */
@@ -287,6 +315,11 @@ export class Engine {
     }
   }
 
+  /** The track at a place on the canvas. */
+  trackAt(y_px: number): Track | null {
+    return lineAt(this.layout.value, y_px + this.stage.scroll.scrollTop)?.line.track ?? null;
+  }
+
   /** The box at a place on the canvas. */
   boxAt(x_px: number, y_px: number): Box | null {
     const found = lineAt(this.layout.value, y_px + this.stage.scroll.scrollTop);
@@ -313,7 +346,6 @@ function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContex
   context?.clearRect(0, 0, frame.width_px, frame.height_px);
   return context;
 }
-
 function shifted(view: Viewport, by_ns: number): Viewport {
   return { t0: view.t0 + by_ns, t1: view.t1 + by_ns };
 }

@@ -1,10 +1,11 @@
+import type { Track } from "../api/types";
 import type { Engine, Stage } from "./engine";
 import type { Box } from "./hit";
 import { panned, zoomed, type Viewport } from "./viewport";
 
 /** What the pointer asks for. */
 export interface Wishes {
-  point(box: Box | null, x_px: number, y_px: number): void;
+  point(box: Box | null, track: Track | null, x_px: number, y_px: number): void;
   pick(box: Box | null, allInstances: boolean): void;
   fit(box: Box): void;
   range(range: Viewport | null, isFinal: boolean): void;
@@ -20,17 +21,7 @@ export function followPointer(engine: Engine, stage: Stage, wishes: Wishes): () 
   const canvas = stage.front;
   canvas.addEventListener("wheel", (event) => onWheel(engine, event), { ...options, passive: false });
   for (const top of [stage.ruler, stage.minimap]) top.addEventListener("wheel", (event) => onWheel(engine, event), { ...options, passive: false });
-  canvas.addEventListener("pointermove", (event) => {
-    if (event.buttons) return;
-    engine.overlay.pointer_ns = engine.timeAt(event.offsetX);
-    wishes.point(engine.boxAt(event.offsetX, event.offsetY), event.clientX, event.clientY);
-    engine.invalidate();
-  }, options);
-  canvas.addEventListener("pointerleave", () => {
-    engine.overlay.pointer_ns = null;
-    wishes.point(null, 0, 0);
-    engine.invalidate();
-  }, options);
+  followOver(engine, canvas, wishes, stop.signal);
   canvas.addEventListener("pointerdown", (event) => onTracks(engine, event, wishes), options);
   canvas.addEventListener("dblclick", (event) => {
     const box = engine.boxAt(event.offsetX, event.offsetY);
@@ -39,6 +30,30 @@ export function followPointer(engine: Engine, stage: Stage, wishes: Wishes): () 
   stage.ruler.addEventListener("pointerdown", (event) => onRuler(engine, event), options);
   stage.minimap.addEventListener("pointerdown", (event) => onMinimap(engine, event), options);
   return () => stop.abort();
+}
+
+/** Points at what is under the pointer: where it moves, and where what is under it moves. While it is pressed, at nothing. */
+function followOver(engine: Engine, canvas: HTMLCanvasElement, wishes: Wishes, signal: AbortSignal): void {
+  let client = { x: 0, y: 0 };
+  let isPressed = false;
+  const point = () => {
+    const at = isPressed ? null : engine.pointer;
+    wishes.point(at && engine.boxAt(at.x_px, at.y_px), at && engine.trackAt(at.y_px), client.x, client.y);
+    engine.invalidate();
+  };
+  const moved = (event: PointerEvent) => {
+    engine.pointer = { x_px: event.offsetX, y_px: event.offsetY };
+    client = { x: event.clientX, y: event.clientY };
+    isPressed = event.buttons > 0;
+    point();
+  };
+  for (const name of ["pointermove", "pointerdown", "pointerup"] as const) canvas.addEventListener(name, moved, { signal });
+  canvas.addEventListener("pointerleave", () => {
+    engine.pointer = null;
+    isPressed = false;
+    point();
+  }, { signal });
+  engine.repoint = point;
 }
 
 /** Wheel scrolls; with ctrl it zooms at the pointer; sideways or with shift it pans. */

@@ -28,7 +28,7 @@ export function isTyping(event: KeyboardEvent): boolean {
 export function pressed(event: KeyboardEvent, engine: Engine, wishes: KeyWishes): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return false;
   const view = engine.view.value;
-  const middle = engine.overlay.pointer_ns ?? (view.t0 + view.t1) / 2;
+  const middle = engine.pointer_ns ?? (view.t0 + view.t1) / 2;
   const onHead = event.target instanceof HTMLElement && event.target.matches(".tl-head");
   const actions: Record<string, () => unknown> = {
     w: () => engine.setView(zoomed(view, middle, ZOOM)),

@@ -1,6 +1,6 @@
 import type { Frame } from "./gl";
 import { GROUP_PX, ROW_PX, linesIn, rowTop, type Layout, type Line } from "./layout";
-import { ticks } from "./ruler";
+import { tickText, ticks } from "./ruler";
 import type { Viewport } from "./viewport";
 
 /** A line from the call that launches a kernel to the kernel. */
@@ -58,7 +58,34 @@ export function drawOverlay(context: CanvasRenderingContext2D, overlay: Overlay,
   for (const arrow of overlay.arrows) drawArrow(context, arrow, frame, look.accent);
   context.lineWidth = 1;
   for (const at of overlay.markLines) vertical(context, xOf(frame, at), frame, look.markLine, [5, 3]);
+  if (overlay.markLines.length > 0) writeTimes(context, overlay.markLines, frame, look);
   if (overlay.pointer_ns !== null) vertical(context, xOf(frame, overlay.pointer_ns), frame, look.textFaint, []);
+}
+
+const TIME_PX = 16;
+
+/** The moment of each mark line beside its upper end; those that would cover each other stand in rows. */
+function writeTimes(context: CanvasRenderingContext2D, lines: readonly number[], frame: Frame, look: Look): void {
+  const view = { t0: frame.t0, t1: frame.t0 + frame.width_px * frame.ns_per_px };
+  const { step_ns } = ticks(view, frame.width_px);
+  const ends: number[] = [];
+  context.font = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+  context.textBaseline = "middle";
+  for (const at of [...lines].sort((a, b) => a - b)) {
+    const text = tickText(at, step_ns / 100);
+    const wide = context.measureText(text).width + 8;
+    const x = xOf(frame, at);
+    if (x < 0 || x > frame.width_px) continue;
+    // Left of the line where there is no room at its right.
+    const left = x + wide > frame.width_px ? x - wide : x;
+    const free = ends.findIndex((end) => end <= left);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = left + wide;
+    context.fillStyle = look.markLine;
+    context.fillRect(left, row * TIME_PX, wide, TIME_PX - 1);
+    context.fillStyle = look.ground;
+    context.fillText(text, left + 4, row * TIME_PX + TIME_PX / 2);
+  }
 }
 
 function drawRange(context: CanvasRenderingContext2D, range: Viewport | null, frame: Frame, look: Look): void {

@@ -1,14 +1,14 @@
 import { isShareFile } from "../api/inline";
+import type { Track } from "../api/types";
 import { count, cut, duration, inUnit, percent, plain } from "../shared/format";
 import type { Engine } from "./engine";
 import type { Box } from "./hit";
-import { lineAt } from "./layout";
 import type { Curve } from "./series";
 import { FAILED, OPEN } from "./tile";
 
-/** Writes what is under the pointer into the tooltip, and moves it there. */
-export function showTip(tip: HTMLElement, engine: Engine, box: Box | null, x: number, y: number, y_canvas: number): void {
-  const lines = box ? aboutBox(engine, box) : aboutCurve(engine, y_canvas);
+/** Writes what is under the pointer into the tooltip, and moves it there; nothing while the pointer is pressed or elsewhere. */
+export function showTip(tip: HTMLElement, engine: Engine, box: Box | null, track: Track | null, x: number, y: number): void {
+  const lines = box ? aboutBox(engine, box) : track ? aboutCurve(engine, track) : [];
   tip.hidden = lines.length === 0;
   if (tip.hidden) return;
   tip.replaceChildren(...lines.map((text, at) => {
@@ -33,13 +33,13 @@ function aboutBox(engine: Engine, box: Box): string[] {
   return lines;
 }
 
-function aboutCurve(engine: Engine, y: number): string[] {
-  const track = lineAt(engine.layout.value, y)?.line.track;
-  const at_ns = engine.overlay.pointer_ns;
-  if (!track || at_ns === null || (track.kind !== "series" && track.kind !== "marks")) return [];
+function aboutCurve(engine: Engine, track: Track): string[] {
+  const at_ns = engine.pointer_ns;
+  if (at_ns === null || (track.kind !== "series" && track.kind !== "marks")) return [];
   const curve = engine.curve(track);
   if (engine.curves.hasFailed(track)) return [plain(track.name), isShareFile() ? "not in this file" : "could not be read"];
   const at = curve ? nearest(curve, at_ns) : -1;
+  if (!curve && engine.curves.hasFailed(track)) return [plain(track.name), "could not be read"];
   if (!curve || at < 0) return [plain(track.name), "nothing was read here"];
   const unit = track.unit ?? "";
   const [low, high] = [curve.min[at], curve.max[at]];

@@ -1,7 +1,7 @@
 import uPlot from "uplot";
 import { useEffect, useRef } from "preact/hooks";
 import { theme } from "../state/theme";
-import { apart, byteTexts, BYTE_STEPS, TIME_STEPS, WHOLE_STEPS } from "./axis";
+import { apart, byteTexts, BYTE_STEPS, logLines, TIME_STEPS, unitOf, WHOLE_STEPS } from "./axis";
 
 /** A value, a gap (`null`), or nothing at a place of the axis that only another curve has. */
 export type Point = number | null | undefined;
@@ -43,11 +43,12 @@ export function Chart(props: Props) {
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(props);
   latest.current = props;
+  const unit = useRef(1);
   const shape = props.curves.map((curve) => curve.label + curve.colour + (curve.low ? "b" : "")).join("|");
   useEffect(() => {
     const element = host.current;
     if (!element) return;
-    const made = new uPlot(options(latest, element.clientWidth), data(props), element);
+    const made = new uPlot(options(latest, unit, element.clientWidth), data(props, unit), element);
     plot.current = made;
     const watcher = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: props.height }));
     watcher.observe(element);
@@ -57,7 +58,7 @@ export function Chart(props: Props) {
       plot.current = null;
     };
   }, [shape, theme.value, props.isLog, props.isTime, props.isCount, props.isBytes, props.sync, props.legend, props.height, props.range?.[0], props.range?.[1], Boolean(props.yRange), Boolean(props.onZoom)]);
-  useEffect(() => { if (plot.current) update(plot.current, data(props)); }, [props.x, props.curves]);
+  useEffect(() => { if (plot.current) update(plot.current, data(props, unit)); }, [props.x, props.curves]);
   return <div class="chart" ref={host} role="img" aria-label={props.label} />;
 }
 
@@ -70,25 +71,29 @@ function update(plot: uPlot, next: uPlot.AlignedData): void {
   if (isZoomed) plot.setScale("x", { min, max });
 }
 
-function data({ x, curves }: Props): uPlot.AlignedData {
+/** The rows of a chart; values that are too large or too small for an axis are in the unit that is set. */
+function data({ x, curves }: Props, unit: { current: number }): uPlot.AlignedData {
   const rows: Point[][] = [];
   for (const curve of curves) {
     rows.push(curve.values);
     if (curve.low && curve.high) rows.push(curve.low, curve.high);
   }
-  return [x, ...rows] as uPlot.AlignedData;
+  unit.current = unitOf(rows);
+  const drawn = unit.current === 1 ? rows : rows.map((row) => row.map((value) => (typeof value === "number" ? value / unit.current : value)));
+  return [x, ...drawn] as uPlot.AlignedData;
 }
 
 /** What a chart is made with. What may change while it stands is asked of `latest` each time it is drawn. */
-function options(latest: { current: Props }, width: number): uPlot.Options {
+function options(latest: { current: Props }, unit: { current: number }, width: number): uPlot.Options {
   const props = latest.current;
+  const yText = (value: number) => latest.current.yText(value * unit.current);
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
   const axis = { stroke: of("--text-2"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), size: 4 }, font: "11px system-ui, sans-serif" };
   const series: uPlot.Series[] = [{ label: "at", value: (_, value) => (value === null || value === undefined ? "" : latest.current.xText(value)) }];
   const bands: uPlot.Band[] = [];
   for (const curve of props.curves) {
-    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: (plot, of) => isFew(plot.data[of]), size: 5 }, value: (_, value) => (value === null || value === undefined ? "–" : latest.current.yText(value)) });
+    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: (plot, of) => isFew(plot.data[of]), size: 5 }, value: (_, value) => (value === null || value === undefined ? "–" : yText(value)) });
     if (!curve.low || !curve.high) continue;
     const at = series.length;
     series.push({ label: "", stroke: "transparent", points: { show: false } }, { label: "", stroke: "transparent", points: { show: false } });
@@ -101,10 +106,10 @@ function options(latest: { current: Props }, width: number): uPlot.Options {
     series,
     bands,
     legend: { show: props.legend ?? true, live: true },
-    scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange && (() => latest.current.yRange ?? [0, 1]) } },
+    scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange && (() => (latest.current.yRange ?? [0, 1]).map((end) => end / unit.current) as [number, number]) } },
     axes: [
       { ...axis, size: 26, space: 64, incrs: props.isTime ? TIME_STEPS : props.isCount ? WHOLE_STEPS : undefined, values: (_, splits) => splits.map(latest.current.xText) },
-      { ...axis, size: 72, space: 26, incrs: props.isBytes ? BYTE_STEPS : undefined, values: (_, splits, __, ___, step) => props.isBytes ? byteTexts(splits, step, latest.current.yText) : apart(splits, step, latest.current.yText) },
+      { ...axis, size: 72, space: 26, incrs: props.isBytes ? BYTE_STEPS : undefined, values: (_, splits, __, ___, step) => props.isBytes ? byteTexts(splits, step, yText) : apart(splits, step, yText), ...(props.isLog ? logAxis() : {}) },
     ],
     cursor: { sync: props.sync ? { key: props.sync } : undefined, drag: { x: true, y: false, setScale: !props.onZoom } },
     hooks: {
@@ -114,6 +119,18 @@ function options(latest: { current: Props }, width: number): uPlot.Options {
         onZoom(made.posToVal(made.select.left, "x"), made.posToVal(made.select.left + made.select.width, "x"));
         made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       }],
+    },
+  };
+}
+
+/** Lines of a log axis: uPlot has some for sixteen decades only. */
+function logAxis(): Pick<uPlot.Axis, "splits" | "filter"> {
+  const lines = (plot: uPlot, low: number, high: number) => logLines(low, high, plot.bbox.height / devicePixelRatio);
+  return {
+    splits: (plot, _, low, high) => lines(plot, low, high).at,
+    filter: (plot) => {
+      const { min, max } = plot.scales.y ?? {};
+      return typeof min === "number" && typeof max === "number" ? lines(plot, min, max).labelled : [];
     },
   };
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { csv } from "../shared/csv";
 import { hasWords } from "../shared/filter";
-import { count } from "../shared/format";
+import { count, cut, plain } from "../shared/format";
 import { route, setParams } from "../state/route";
 import { CopyButton } from "./CopyButton";
 import { readSort, sortRows, type Sortable } from "./rows";
@@ -14,6 +14,10 @@ export interface Column<Row> {
   title: string;
   hint?: string;
   isNumber?: boolean;
+  /** What a row is called, as long as a program made it: stays in view, and is cut so that the numbers are too. */
+  isName?: boolean;
+  /** A text that is cut likewise, and moves with the numbers. */
+  isLong?: boolean;
   value: (row: Row) => Sortable;
   cell?: (row: Row) => ComponentChildren;
 }
@@ -72,7 +76,7 @@ export function DataTable<Row>(props: Props<Row>) {
           <tbody>
             {ordered.slice(0, most).map((row) => (
               <tr class={(props.onPick ? "pickable" : "") + (props.isPicked?.(row) ? " picked" : "")} onClick={props.onPick ? () => props.onPick?.(row) : undefined}>
-                {columns.map((each) => <td class={each.isNumber ? "num" : ""}>{each.cell ? each.cell(row) : String(each.value(row) ?? "–")}</td>)}
+                {columns.map((each) => <td class={classOf(each)} title={wholeText(each, row)}>{each.cell ? each.cell(row) : String(each.value(row) ?? "–")}</td>)}
               </tr>
             ))}
           </tbody>
@@ -84,11 +88,21 @@ export function DataTable<Row>(props: Props<Row>) {
   );
 }
 
+function classOf<Row>({ isNumber, isName, isLong }: Column<Row>): string {
+  return isNumber ? "num" : isName ? "name" : isLong ? "long" : "";
+}
+
+/** What a cell that may be cut says in full. */
+function wholeText<Row>({ isName, isLong, value }: Column<Row>, row: Row): string | undefined {
+  const text = isName || isLong ? value(row) : null;
+  return typeof text === "string" ? cut(plain(text), 4000) : undefined;
+}
+
 function Heading<Row>({ column, sort, order }: { column: Column<Row>; sort: { key: string; isDescending: boolean }; order: (column: Column<Row>) => void }) {
   const isSorted = sort.key === column.key;
   if (!column.title) return <th><span class="sr">{column.key}</span></th>;
   return (
-    <th class={column.isNumber ? "num" : ""} aria-sort={isSorted ? (sort.isDescending ? "descending" : "ascending") : undefined} title={column.hint}>
+    <th class={classOf(column)} aria-sort={isSorted ? (sort.isDescending ? "descending" : "ascending") : undefined} title={column.hint}>
       <button class="th" onClick={() => order(column)}>{column.title}<span class="arrow" aria-hidden="true">{isSorted ? (sort.isDescending ? "▾" : "▴") : ""}</span></button>
     </th>
   );

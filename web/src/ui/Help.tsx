@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 export const helpOpen = signal(false);
 
 const KEYS: [string[], string][] = [
-  [["W", "S"], "zoom in, out"],
+  [["W", "S"], "zoom in, out at the pointer"],
   [["A", "D"], "pan left, right"],
   [["Ctrl", "wheel"], "zoom at the pointer"],
   [["drag"], "select a range"],
@@ -21,12 +21,12 @@ const KEYS: [string[], string][] = [
   [["R"], "selection becomes the range"],
   [["[", "]"], "previous, next step"],
   [["G"], "go to a step by its number"],
-  [["M"], "put a mark line at the pointer"],
+  [["M"], "put a mark line at the pointer; on one, remove it"],
   [["/"], "search; Enter and Shift+Enter walk the hits"],
   [["Q"], "show or hide the details"],
   [["T"], "visible range as a table"],
   [["0"], "whole run"],
-  [["Esc"], "clear selection and range"],
+  [["Esc"], "clear selection and range, then mark lines"],
   [["Ctrl", "K"], "go to a view, a run or a scope"],
   [["?"], "these keys"],
 ];

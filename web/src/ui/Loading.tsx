@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJsonOrNothing, runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
@@ -17,6 +18,11 @@ export function Loading({ what, runs = [] }: { what: string; runs?: (string | nu
       {opening?.state === "reading" && opening.total_bytes > 0 && <progress aria-label="read so far" value={opening.read_bytes} max={opening.total_bytes} />}
     </div>
   );
+}
+
+/** What is inside is of an earlier question while `isOld`: dimmed until the answer is there. */
+export function Awaited({ isOld, class: name = "", children }: { isOld: boolean; class?: string; children: ComponentChildren }) {
+  return <div class={`${name}${isOld ? " old" : ""}`} aria-busy={isOld}>{children}</div>;
 }
 
 /** What the server is doing, in words. */

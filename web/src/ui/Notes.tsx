@@ -19,7 +19,8 @@ export function Failure({ error, small }: { error: Error; small?: boolean }) {
   return (
     <section class={"note error" + (small ? " small" : "")} role="alert">
       <h2>That did not work</h2>
-      <p>{error.message}</p>
+      <p>{isMissing ? error.message.replace(/; \/api\/runs lists them$/, "") : error.message}</p>
+      {isMissing && <p>It may have been removed, or be in another folder: <code>hodo view --dir FOLDER</code> shows that one.</p>}
       {isMissing && <p><a href="#/runs">All runs</a></p>}
     </section>
   );

@@ -1,4 +1,4 @@
-import { cut, plain } from "../shared/format";
+import { cut, cutStart, plain } from "../shared/format";
 
 const MOST_SIGNS = 400;
 
@@ -20,8 +20,10 @@ export function Path({ path }: { path: string[] | string | null }) {
   const last = names[names.length - 1] ?? "";
   return (
     <span class="path" title={cut(names.map(plain).join(" / "), 4000)}>
-      {names.length > 1 && <span class="faint">{cut(names.slice(0, -1).map(plain).join(" / "), MOST_SIGNS)} / </span>}
-      <bdi>{cut(plain(last), MOST_SIGNS)}</bdi>
+      <bdi dir="ltr">
+        {names.length > 1 && <span class="faint">{cutStart(names.slice(0, -1).map(plain).join(" / "), MOST_SIGNS)} / </span>}
+        <bdi>{cut(plain(last), MOST_SIGNS)}</bdi>
+      </bdi>
     </span>
   );
 }

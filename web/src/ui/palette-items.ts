@@ -4,7 +4,7 @@ import { hasWords } from "../shared/filter";
 import { RUN_VIEWS, formatRoute, viewLink } from "../state/route";
 
 /** A place to go to. */
-export interface Item { kind: "view" | "run" | "scope"; title: string; more: string; address: string }
+export interface Item { kind: "view" | "run" | "scope" | "kernel"; title: string; more: string; address: string }
 
 const MOST_RUNS = 30;
 
@@ -33,9 +33,9 @@ export function scopeItems(run: string, hits: SearchAnswer["hits"]): Item[] {
   const firsts = new Map<string, (typeof hits)[number]>();
   for (const hit of hits) if (!firsts.has(hit.name)) firsts.set(hit.name, hit);
   return [...firsts.values()].map((hit) => ({
-    kind: "scope",
+    kind: hit.kind === "kernel" ? "kernel" : "scope",
     title: cut(plain(hit.name), 80),
-    more: `${hit.kind === "kernel" ? "kernel" : "scope"}, the first at ${duration(hit.start_ns)}`,
+    more: `the first at ${duration(hit.start_ns)}`,
     address: viewLink("timeline", run, { sel: `${hit.kind === "kernel" ? "kernel" : "span"}:${hit.id}`, ...around(hit) }),
   }));
 }

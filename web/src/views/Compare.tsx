@@ -55,7 +55,7 @@ function Choice({ base, head }: { base: string | null; head: string | null }) {
 
 function Result({ data, base, head }: { data: Comparison; base: string; head: string }) {
   const { part = "scopes" } = route.value.params;
-  const tabs: [string, string][] = [["scopes", "Scopes"], ["kernels", "Kernels"], ["marks", "Marks"]];
+  const parts: [string, string][] = [["scopes", "Scopes"], ["kernels", "Kernels"], ["marks", "Marks"]];
   return (
     <>
       {data.obstacles.length > 0 && <p class="note small warn">Not comparable, and compared all the same: {data.obstacles.map((obstacle) => plain(obstacle.why)).join("; ")}</p>}
@@ -65,7 +65,7 @@ function Result({ data, base, head }: { data: Comparison; base: string; head: st
         {(data.explanations ?? []).length === 0 && <p class="muted">No outermost scope is in both.</p>}
         {(data.explanations ?? []).map((each) => <Explained each={each} />)}
       </section>
-      <div class="row gap-below"><div class="row" role="tablist" aria-label="Parts">{tabs.map(([key, label]) => <button role="tab" aria-selected={part === key} onClick={() => setParams({ part: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
+      <div class="row gap-below"><div class="row" role="group" aria-label="Parts">{parts.map(([key, label]) => <button aria-pressed={part === key} onClick={() => setParams({ part: key === "scopes" ? null : key, sort: null })}>{label}</button>)}</div>
         <span class="grow" /><a href={viewLink("timeline", base)}>timeline before</a><a href={viewLink("timeline", head)}>timeline after</a></div>
       {part === "scopes" && <ScopeDiff scopes={data.scopes ?? []} />}
       {part === "scopes" && <p class="faint">change and interval are of a typical instance, one of the middle half; means are of all, so that a few long ones move them alone</p>}
@@ -105,7 +105,7 @@ function ChangeBar({ ratio, low, high }: { ratio: number; low: number; high: num
 
 function ScopeDiff({ scopes }: { scopes: ComparedScope[] }) {
   const columns: Column<ComparedScope>[] = [
-    { key: "path", title: "scope", value: (row) => row.path.join("/"), cell: (row) => <span class="tree-cell" style={{ paddingLeft: `${(row.path.length - 1) * 14}px` }}><Name text={row.path[row.path.length - 1] ?? ""} /></span> },
+    { key: "path", title: "scope", isName: true, value: (row) => row.path.join("/"), cell: (row) => <span class="tree-cell" style={{ paddingLeft: `${(row.path.length - 1) * 14}px` }}><Name text={row.path[row.path.length - 1] ?? ""} /></span> },
     { key: "judgement", title: "judgement", value: (row) => row.judgement, cell: (row) => <Judgement of={row.judgement} /> },
     { key: "before", title: "mean before", isNumber: true, value: (row) => row.base?.mean_ns, cell: (row) => duration(row.base?.mean_ns) },
     { key: "after", title: "mean after", isNumber: true, value: (row) => row.head?.mean_ns, cell: (row) => duration(row.head?.mean_ns) },
@@ -123,7 +123,7 @@ function ScopeDiff({ scopes }: { scopes: ComparedScope[] }) {
 function KernelDiff({ kernels }: { kernels: ComparedKernel[] | null }) {
   if (kernels === null) return <Empty title="Kernels cannot be compared">The GPU was not captured in both runs.</Empty>;
   const columns: Column<ComparedKernel>[] = [
-    { key: "name", title: "kernel", value: (row) => row.name, cell: (row) => <span class="kernel-name ellipsis" title={plain(row.name)}><Name text={row.name} /></span> },
+    { key: "name", title: "kernel", isName: true, value: (row) => row.name, cell: (row) => <span class="kernel-name ellipsis" title={plain(row.name)}><Name text={row.name} /></span> },
     { key: "judgement", title: "judgement", value: (row) => row.judgement, cell: (row) => <Judgement of={row.judgement} /> },
     { key: "before", title: "mean before", isNumber: true, value: (row) => row.base?.mean_ns, cell: (row) => duration(row.base?.mean_ns) },
     { key: "after", title: "mean after", isNumber: true, value: (row) => row.head?.mean_ns, cell: (row) => duration(row.head?.mean_ns) },

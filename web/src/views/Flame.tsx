@@ -1,27 +1,31 @@
 import { useRef, useState } from "preact/hooks";
 import { runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
-import type { FlameAnswer } from "../api/types";
+import type { FlameAnswer, FlameNode } from "../api/types";
 import { useJson } from "../api/use";
 import { fillOf, isWait } from "../shared/colour";
 import { cut, duration, many, percent, plain } from "../shared/format";
 import { tagText } from "../shared/tag";
 import { formatList, readList, route, setParams, viewLink } from "../state/route";
 import { theme } from "../state/theme";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { flameBoxes, nodeAt, restOf, wholeOf, type FlameBox } from "./flame-layout";
+import { flameBoxes, nodeAt, restOf, shareText, wholeOf, type FlameBox } from "./flame-layout";
 import { RangeNote } from "./RangeNote";
 
 const ROW_PX = 21;
 const LEAST_SHARE = 1 / 1500;
+/** Boxes of a smaller share have no line at their end: it would be most of them. */
+const LINED_SHARE = 1 / 300;
+/** Boxes of a smaller share have no name: not even its first letters would be read. */
+const NAMED_SHARE = 0.02;
 const BY: [string, string][] = [["wall", "wall time"], ["cpu", "CPU time"], ["gpu", "GPU time"]];
 
 /** Where the time went, as boxes inside boxes, by wall, CPU or GPU time. */
 export function Flame({ run }: { run: string }) {
   const { by = "wall", t0, t1, filter, zoom } = route.value.params;
-  const { data, error } = useJson<FlameAnswer>(runUrl(run, "flame", { by, t0, t1, filter }), run);
+  const { data, error, isOld } = useJson<FlameAnswer>(runUrl(run, "flame", { by, t0, t1, filter }), run);
   const asked = readList(zoom, "/");
   return (
     <div class="page flame">
@@ -33,12 +37,14 @@ export function Flame({ run }: { run: string }) {
       </div>
       {error && <Failure error={error} />}
       {!data && !error && <Loading what="the flame graph" runs={[run]} />}
-      {data && <Graph data={data} path={nodeAt(data.roots, asked) ? asked : []} by={by} run={run} />}
+      {data && <Awaited isOld={isOld}><Graph data={data} path={nodeAt(data.roots, asked) ? asked : []} run={run} /></Awaited>}
     </div>
   );
 }
 
-function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by: string; run: string }) {
+function Graph({ data, path, run }: { data: FlameAnswer; path: string[]; run: string }) {
+  // Of the answer, which may be an earlier one, not of the address.
+  const { by } = data;
   const [pointed, setPointed] = useState<FlameBox | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const top = nodeAt(data.roots, path);
@@ -61,26 +67,42 @@ function Graph({ data, path, by, run }: { data: FlameAnswer; path: string[]; by:
       </nav>
       <div class="fl" ref={host} role="tree" aria-label="Flame graph" style={{ height: `${(deepest + 1) * ROW_PX}px` }} onKeyDown={(event) => walk(event, host.current, boxes)} onMouseLeave={() => setPointed(null)}>
         {boxes.map((box, at) => (
-          <button key={box.key} data-at={at} role="treeitem" aria-level={box.depth + 1} tabIndex={at === 0 ? 0 : -1} class={"fl-box" + (isWait(box.node.name) ? " hatched" : "")}
-            aria-label={`${cut(plain(box.node.name), 120)}${tagText(box.node.tag) ? ` ${cut(plain(tagText(box.node.tag) ?? ""), 40)}` : ""}, ${duration(box.node.value_ns)}, ${percent(box.node.value_ns / whole)}`}
+          <button key={box.key} data-at={at} role="treeitem" aria-level={box.depth + 1} tabIndex={at === 0 ? 0 : -1} class={classOf(box)}
+            aria-label={`${cut(plain(box.node.name), 120)}${tagText(box.node.tag) ? ` ${cut(plain(tagText(box.node.tag) ?? ""), 40)}` : ""}, ${duration(box.node.value_ns)}, ${shareText(box.node.value_ns, whole)}${box.node.parallel_ns ? ", scopes inside ran at the same time" : ""}`}
             style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.depth * ROW_PX}px`, backgroundColor: fillOf(box.node.name, theme.value) }}
             onMouseEnter={() => setPointed(box)} onFocus={() => setPointed(box)} onClick={() => zoom([...above, ...box.path])}>
-            {box.width > 0.02 && <bdi>{cut(plain(box.node.name), 120)}</bdi>}{box.width > 0.02 && tagText(box.node.tag) && <span class="fl-tag"> {cut(plain(tagText(box.node.tag) ?? ""), 40)}</span>}
+            {box.width > NAMED_SHARE && <span class="fl-label"><bdi>{cut(plain(box.node.name), 120)}</bdi>{tagText(box.node.tag) && <span class="fl-tag"> {cut(plain(tagText(box.node.tag) ?? ""), 40)}</span>}</span>}
           </button>
         ))}
       </div>
-      {shown && (
-        <div class="fl-facts" aria-live="polite">
-          <b><Name text={shown.node.name} tag={tagText(shown.node.tag)} /></b>
-          <span>{duration(shown.node.value_ns)} <span class="faint">{percent(shown.node.value_ns / whole)} of all</span></span>
-          <span>self {duration(shown.node.self_ns)} <span class="faint">{percent(shown.node.value_ns ? shown.node.self_ns / shown.node.value_ns : 0)}</span></span>
-          <span>{many(shown.node.count, "time")}</span>
-          <span>each {duration(shown.node.count ? shown.node.value_ns / shown.node.count : null)}</span>
-          {!isShareFile() && <a href={viewLink("timeline", run, { q: shown.node.name })}>find on the timeline</a>}
-        </div>
+      {shown && <Facts node={shown.node} whole_ns={whole} run={run} />}
+      {boxes.some(({ node }) => node.parallel_ns) && (
+        <p class="faint"><span class="swatch parallel" /> a hatched foot: what is inside ran at the same time, on several threads or streams, and took more than the box together.
+          Boxes under it are as wide as their share of each other, not of the time that passed.</p>
       )}
       {rest.paths > 0 && <p class="faint">{many(rest.paths, "path")} with {duration(rest.value_ns)} together {rest.paths === 1 ? "is" : "are"} too small to show; Tables has them by their time</p>}
     </>
+  );
+}
+
+function classOf({ node, width }: FlameBox): string {
+  return ["fl-box", isWait(node.name) && "hatched", node.parallel_ns && "parallel", width > LINED_SHARE && "lined"].filter(Boolean).join(" ");
+}
+
+/** What is known of one box, in a line. */
+function Facts({ node, whole_ns, run }: { node: FlameNode; whole_ns: number; run: string }) {
+  return (
+    <div class="fl-facts" aria-live="polite">
+      <b><Name text={node.name} tag={tagText(node.tag)} /></b>
+      <span>{duration(node.value_ns)} <span class="faint">{shareText(node.value_ns, whole_ns)}</span></span>
+      {node.count === 0 ? <span class="muted">does not fit the filter itself: this is what fits inside it</span> : <>
+        <span>self {duration(node.self_ns)} <span class="faint">{percent(node.value_ns ? node.self_ns / node.value_ns : 0)}</span></span>
+        <span>{many(node.count, "time")}</span>
+        <span>each {duration(node.value_ns / node.count)}</span>
+      </>}
+      {Boolean(node.parallel_ns) && <span>at the same time {duration(node.parallel_ns)} <span class="faint">more inside than it took</span></span>}
+      {!isShareFile() && <a href={viewLink("timeline", run, { q: node.name })}>find on the timeline</a>}
+    </div>
   );
 }
 

@@ -4,13 +4,14 @@ import { isShareFile } from "../api/inline";
 import { versionOf } from "../api/live";
 import type { MarkName, MarkValues, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
-import { anyValue, count, cut, digits, duration, plain } from "../shared/format";
+import { anyValue, count, cut, digits, duration, many, plain } from "../shared/format";
 import { formatList, go, readList, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { drawn } from "./marks-curves";
+import { drawn, notOnLog } from "./marks-curves";
+import { RangeUnused } from "./RangeNote";
 
 const FIRST_SHOWN = 3;
 
@@ -61,6 +62,7 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
         <OtherRuns run={run} chosen={others} />
       </aside>
       <div class="grow">
+        <RangeUnused run={run} />
         <div class="row wrap gap-below">
           <div class="row" role="group" aria-label="Axis">{[["time", "over time"], ["step", "by step"]].map(([key, label]) => <button aria-pressed={x === key} onClick={() => setParams({ x: key === "time" ? null : (key as string) })}>{label}</button>)}</div>
           <label class="row">smoothing <input type="range" min="0" max="0.99" step="0.01" value={smooth} aria-label="Smoothing" onInput={(event) => setParams({ smooth: event.currentTarget.value === "0" ? null : event.currentTarget.value })} /> <span class="muted">{Number(smooth).toFixed(2)}</span></label>
@@ -112,11 +114,14 @@ function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: strin
   const { x: axis, ys, bands } = drawn(curves.of.map(({ values }) => values), smooth, isLog);
   const lines = ys.map((values, at) => ({ label: plain(runs.length > 1 ? (curves.of[at]?.run ?? "") : name), colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values, ...bands[at] }));
   const isTime = curves.x === "time";
+  const off = isLog ? notOnLog(curves.of.map(({ values }) => values)) : 0;
+  const isBare = off > 0 && ys.every((values) => values.every((value) => typeof value !== "number"));
   return (
     <section class="card">
       <h2><Name text={name} /></h2>
       {curves.error && <Failure small error={curves.error} />}
-      {axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
+      {off > 0 && <p class="warn small-gap">{many(off, "value")} at or below 0 {off === 1 ? "is" : "are"} not on a log axis{isBare && <>: none is left to draw. <button class="link" onClick={() => setParams({ log: null })}>Draw them on a plain one</button></>}</p>}
+      {isBare ? null : axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
         : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks" range={isTime ? undefined : (steps ?? undefined)}
             onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : zoomToSteps} />}
     </section>

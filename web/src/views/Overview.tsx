@@ -5,11 +5,12 @@ import { count, cut, duration, many, moment, percent, plain } from "../shared/fo
 import { route, viewLink } from "../state/route";
 import { ShareBar, SplitBar } from "../ui/Bars";
 import { FindLink } from "../ui/FindLink";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { Health } from "./Health";
 import { LeftOut } from "./LeftOut";
+import { RangeUnused } from "./RangeNote";
 import { StepStrip } from "./StepStrip";
 import { State } from "./Runs";
 import { because, boundWord } from "./verdict";
@@ -17,13 +18,14 @@ import { because, boundWord } from "./verdict";
 /** The run at a glance: what it is bound by, how its time divides, what was lost or not captured. */
 export function Overview({ run }: { run: string }) {
   const filter = route.value.params.filter ?? "";
-  const { data, error } = useJson<Report>(runUrl(run, "report", { filter }), run);
+  const { data, error, isOld } = useJson<Report>(runUrl(run, "report", { filter }), run);
   const steps = useJson<Steps>(runUrl(run, "steps", { filter }), run);
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return <Loading what="the report" runs={[run]} />;
   return (
-    <div class="page overview">
+    <Awaited isOld={isOld || steps.isOld} class="page overview">
       <Title report={data} />
+      <RangeUnused run={run} />
       {data.spans === 0
         ? <Empty title="No scopes in this run" command={'with hodo.scope("step"):\n    ...'}>Nothing tells yet where the time went. Open scopes around the steps of the program; docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
         : <VerdictBox verdict={data.verdict} isFiltered={filter !== ""} />}
@@ -35,7 +37,7 @@ export function Overview({ run }: { run: string }) {
         <Failed report={data} run={run} />
         <Health report={data} />
       </div>
-    </div>
+    </Awaited>
   );
 }
 
@@ -50,10 +52,18 @@ function Title({ report }: { report: Report }) {
   const threads = report.processes.reduce((sum, process) => sum + process.threads.length, report.threads_left_out ?? 0);
   const kernels = report.gpu.captured > 0 ? many(report.gpu.all?.kernels ?? 0, "kernel") : "kernels not captured";
   const readings = report.machines.length === 0 ? null : report.machines.some((machine) => machine.live) ? "sampling" : "readings only";
+  const command = cut(plain(report.run.argv.join(" ")), 240);
+  // What another tool recorded may have neither a host nor a command.
+  const known = [
+    `${moment(report.start_ns)} UTC`,
+    plain(report.run.host),
+    command && <code>{command}</code>,
+    report.run.git_revision && <>commit <code>{plain(report.run.git_revision).slice(0, 10)}</code></>,
+  ].filter(Boolean);
   return (
     <header>
       <h1><Name text={report.run.app || "run"} /> <State state={report.state} readings={readings} /> <span class="wall">{duration(report.wall_ns)}</span></h1>
-      <div class="muted">{moment(report.start_ns)} UTC · {plain(report.run.host)} · <code>{cut(plain(report.run.argv.join(" ")), 240)}</code>{report.run.git_revision && <> · commit <code>{plain(report.run.git_revision).slice(0, 10)}</code></>}</div>
+      <div class="muted">{known.map((part, at) => <>{at > 0 && " · "}{part}</>)}</div>
       <div class="muted">{many(report.processes.length, "process", "processes")} · {many(threads, "thread")} · {many(report.spans, "scope")}{report.spans_shown !== report.spans && <b class="warn"> ({count(report.spans_shown)} fit the filter)</b>} · {kernels}</div>
     </header>
   );
@@ -113,12 +123,19 @@ function TopKernels({ report, run }: { report: Report; run: string }) {
   );
 }
 
+/** How many are listed: those that hold no other such. `hodo ls` counts the scopes around them as well. */
+function innermost(listed: number, all: number, how: string): string {
+  return `${count(listed)} ${how}${all > listed ? `, ${count(all)} with those around` : ""}`;
+}
+
 function Failed({ report, run }: { report: Report; run: string }) {
   const endings = [...report.failed.scopes.map((ending) => ({ ...ending, how: "failed" })), ...report.open.scopes.map((ending) => ({ ...ending, how: "open" }))];
   if (endings.length === 0) return null;
+  const allFailed = report.nodes.reduce((sum, node) => sum + node.failed, 0);
+  const allOpen = report.nodes.reduce((sum, node) => sum + node.open, 0);
   return (
     <section class="card">
-      <h2>Failed or left open <span class="bad">{count(report.failed.count)} failed</span> <span class="warn">{count(report.open.count)} open</span></h2>
+      <h2>Failed or left open <span class="bad">{innermost(report.failed.count, allFailed, "failed")}</span> <span class="warn">{innermost(report.open.count, allOpen, "open")}</span></h2>
       <table aria-label="Scopes that failed or are open">
         <thead><tr><th>scope</th><th class="num">after</th><th class="num">took</th><th>error</th></tr></thead>
         <tbody>{endings.slice(0, 12).map((ending) => (

@@ -6,7 +6,7 @@ import { bytes, count, cut, duration, moment, plain } from "../shared/format";
 import { formatList, formatRoute, go, readList, route, setParams, viewLink } from "../state/route";
 import { Sparkline } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { isWanted, rankText } from "./runs-wanted";
@@ -17,14 +17,14 @@ const RUN_FIELDS = "app, id, host, command, cwd, git_revision, imported, state, 
 /** All runs of the folder: find one, or choose two to compare. */
 export function Runs() {
   const filter = route.value.params.filter ?? "";
-  const { data, error, loading } = useJson<RunsAnswer>("api/runs" + query({ filter }));
+  const { data, error, loading, isOld } = useJson<RunsAnswer>("api/runs" + query({ filter }));
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return loading ? <Loading what="the runs" /> : null;
   if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions are joined by blanks, and all of them must hold. Runs have {RUN_FIELDS}; attributes of scopes filter the views of a run.</Empty></div>;
   if (data.runs.length === 0) {
     return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
   }
-  return <div class="page"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></div>;
+  return <Awaited isOld={isOld} class="page filled runs"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></Awaited>;
 }
 
 /** Pieces of GPU work; none where no GPU was captured. */
@@ -48,18 +48,18 @@ function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
   const hasRanks = runs.some((run) => run.ranks.length > 0);
   const columns: Column<ListedRun>[] = [
     { key: "pick", title: "", value: () => null, cell: (run) => <input type="checkbox" aria-label={`Choose ${plain(run.id)} to compare`} checked={picked.includes(run.id)} onClick={(event) => { event.stopPropagation(); toggle(run.id); }} /> },
-    { key: "app", title: "program", value: (run) => run.app, cell: (run) => <a href={viewLink("overview", run.id)} title={cut(plain(String(run.attributes?.command ?? "")), 400)} onClick={(event) => event.stopPropagation()}><b><Name text={run.app || "(no name)"} /></b></a> },
-    { key: "id", title: "run", value: (run) => run.id, cell: (run) => <span class="mono muted"><Name text={run.id} /></span> },
+    { key: "app", title: "program", isName: true, value: (run) => run.app, cell: (run) => <a href={viewLink("overview", run.id)} title={cut(plain(String(run.attributes?.command ?? "")), 400)} onClick={(event) => event.stopPropagation()}><b><Name text={run.app || "(no name)"} /></b></a> },
+    { key: "id", title: "run", isLong: true, value: (run) => run.id, cell: (run) => <span class="path mono muted"><Name text={run.id} /></span> },
     { key: "start_unix_ns", title: "when (UTC)", isNumber: true, value: (run) => run.start_unix_ns, cell: (run) => moment(run.start_unix_ns) },
     { key: "duration_ns", title: "duration", isNumber: true, value: (run) => run.duration_ns, cell: (run) => duration(run.duration_ns) },
     { key: "state", title: "state", value: (run) => run.state, cell: (run) => <State state={run.state} readings={run.duration_ns ? "readings only" : null} /> },
-    ...(hasRanks ? [{ key: "ranks", title: "ranks", isNumber: true, value: (run: ListedRun) => rankText(run.ranks) }] : []),
-    { key: "processes", title: "processes", isNumber: true, value: (run) => run.processes, cell: (run) => count(run.processes) },
     { key: "scopes", title: "scopes", isNumber: true, value: (run) => run.scopes, cell: (run) => count(run.scopes) },
     { key: "gpu_work", title: "GPU work", hint: "kernels, copies and sets", isNumber: true, value: gpuWork, cell: (run) => count(gpuWork(run)) },
-    { key: "gpu", title: "GPU", value: (run) => run.gpu?.join(" ") ?? null, cell: (run) => <span class="muted">{run.gpu?.length ? cut(plain(run.gpu.join(", ")), 40) : "–"}</span> },
     { key: "lost", title: "lost", isNumber: true, value: (run) => run.lost, cell: (run) => <span class={run.lost ? "bad" : ""}>{count(run.lost)}</span> },
-    { key: "main_mark", title: "main mark", value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
+    { key: "main_mark", title: "main mark", isLong: true, value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
+    ...(hasRanks ? [{ key: "ranks", title: "ranks", isNumber: true, value: (run: ListedRun) => rankText(run.ranks) }] : []),
+    { key: "processes", title: "processes", isNumber: true, value: (run) => run.processes, cell: (run) => count(run.processes) },
+    { key: "gpu", title: "GPU", isLong: true, value: (run) => run.gpu?.join(" ") ?? null, cell: (run) => <span class="muted">{run.gpu?.length ? cut(plain(run.gpu.join(", ")), 40) : "–"}</span> },
     { key: "attributes", title: "attributes", value: (run) => (run.attributes ? JSON.stringify(run.attributes) : null), cell: (run) => <Attributes of={run.attributes} /> },
   ];
   return (

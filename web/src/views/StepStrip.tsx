@@ -7,8 +7,10 @@ import { sizeCanvas } from "../timeline/look";
 import { fillOf } from "../shared/colour";
 
 const HEIGHT_PX = 92;
+/** Steps that Page up and Page down pass. */
+const FAR = 10;
 
-/** How long each step took, with its parts; a click shows the step on the timeline. */
+/** How long each step took, with its parts; a click, or arrow keys and Enter, shows one on the timeline. */
 export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [at, setAt] = useState<number | null>(null);
@@ -21,32 +23,44 @@ export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
     const element = canvas.current;
     if (!element?.parentElement) return;
     const host = element.parentElement;
-    const draw = () => drawStrip(element, host.clientWidth, steps, top, median);
+    const draw = () => drawStrip(element, host.clientWidth, steps, top, median, at);
     const watcher = new ResizeObserver(draw);
     watcher.observe(host);
     draw();
     return () => watcher.disconnect();
-  }, [steps, theme.value]);
+  }, [steps, theme.value, at]);
   const under = (event: MouseEvent) => Math.min(steps.step_ns.length - 1, Math.floor((event.offsetX / (canvas.current?.clientWidth || 1)) * steps.step_ns.length));
   const show = (which: number) => {
     const start = steps.start_ns[which] ?? 0;
     go(viewLink("timeline", run, { t0: String(start), t1: String(start + (steps.step_ns[which] ?? 1)), sel: "" }));
   };
+  const last = steps.step_ns.length - 1;
+  const keys = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const from = at ?? 0;
+    const to = { ArrowRight: from + 1, ArrowUp: from + 1, ArrowLeft: from - 1, ArrowDown: from - 1, PageUp: from + FAR, PageDown: from - FAR, Home: 0, End: last }[event.key];
+    if (to !== undefined) setAt(Math.max(0, Math.min(last, to)));
+    else if (event.key === "Enter") show(from);
+    else return;
+    event.preventDefault();
+  };
+  const words = (which: number) => `step ${count(steps.index[which] ?? which)}: ${duration(steps.step_ns[which])}, at ${duration(steps.start_ns[which])}`;
   const path = typeof steps.path === "string" ? steps.path : (steps.path ?? []).join("/");
   return (
     <section class="card">
       <h2>Steps <span class="faint">{plain(path)} · {count(all)}{(steps.per_point ?? 1) > 1 ? `, drawn as the longest of ${count(steps.per_point)} each` : ""} · median {duration(median)} · 95 %: {duration(p95)} · longest {duration(longest)}</span></h2>
-      <div class="strip"><canvas ref={canvas} role="img" aria-label={`Time of ${all} steps, median ${duration(median)}`}
+      <div class="strip"><canvas ref={canvas} tabIndex={0} role="slider" aria-label={`Time of ${all} steps, median ${duration(median)}. Arrow keys choose one, Enter shows it on the timeline`}
+        aria-valuemin={1} aria-valuemax={last + 1} aria-valuenow={(at ?? 0) + 1} aria-valuetext={words(at ?? 0)} onKeyDown={keys} onFocus={() => setAt(at ?? 0)} onBlur={() => setAt(null)}
         onMouseMove={(event) => setAt(under(event))} onMouseLeave={() => setAt(null)} onClick={(event) => show(under(event))} /></div>
       <div class="legend">
         {parts.map((name) => <span class="row"><span class="swatch" style={{ background: fillOf(name, theme.value) }} />{plain(name)}</span>)}
-        <span class="muted">{at === null ? "click a step to see it on the timeline" : `step ${count(steps.index[at] ?? at)}: ${duration(steps.step_ns[at])}, at ${duration(steps.start_ns[at])}`}</span>
+        <span class="muted">{at === null ? "click a step to see it on the timeline" : words(at)}</span>
       </div>
     </section>
   );
 }
 
-function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, top: number, median: number): void {
+function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, top: number, median: number, chosen: number | null): void {
   const ratio = devicePixelRatio || 1;
   sizeCanvas(canvas, width, HEIGHT_PX, ratio);
   const context = canvas.getContext("2d");
@@ -75,6 +89,12 @@ function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, t
       context.fillRect(left, 0, Math.max(1.5, wide), 3);
     }
   });
+  if (chosen !== null) {
+    context.fillStyle = style.getPropertyValue("--accent");
+    context.globalAlpha = 0.35;
+    context.fillRect(chosen * step, 0, Math.max(2, step), HEIGHT_PX);
+    context.globalAlpha = 1;
+  }
   context.strokeStyle = style.getPropertyValue("--text-2");
   context.setLineDash([4, 4]);
   context.beginPath();

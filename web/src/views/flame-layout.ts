@@ -1,4 +1,5 @@
 import type { FlameAnswer, FlameNode, FlameRest } from "../api/types";
+import { digits, percent } from "../shared/format";
 
 /** A box of the flame graph: where it is, in shares of the width, and how deep. */
 export interface FlameBox { node: FlameNode; path: string[]; left: number; width: number; depth: number; key: string }
@@ -41,6 +42,12 @@ export function nodeAt(roots: readonly FlameNode[], path: readonly string[]): Fl
     nodes = found.children;
   }
   return found;
+}
+
+/** A time as a share of all; more than all is no per cent of it, since several of it ran at a time. */
+export function shareText(value_ns: number, whole_ns: number): string {
+  const share = whole_ns > 0 ? value_ns / whole_ns : 0;
+  return share > 1.005 ? `${digits(share)} × all, several at a time` : `${percent(share)} of all`;
 }
 
 /** What is too small to be shown, of a node and everything inside it. */

@@ -27,6 +27,11 @@ export function drawn(curves: readonly (Values & { min?: Column; max?: Column })
   return { ...joined(curves.map(({ x, y }) => ({ x, y: shown(smoothed(y, smooth)) }))), bands };
 }
 
+/** Values that a log axis has no place for. */
+export function notOnLog(curves: readonly Values[]): number {
+  return curves.reduce((sum, { y }) => sum + y.filter((value) => value !== null && value <= 0).length, 0);
+}
+
 /** Several curves on one axis: all moments in order. Where only others have a value a curve has nothing, which is no gap of its own. */
 export function joined(curves: readonly Values[]): { x: number[]; ys: Point[][] } {
   const x: number[] = [];

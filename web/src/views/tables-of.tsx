@@ -36,7 +36,7 @@ export function ScopeTable({ report, run }: { report: Report; run: string }) {
   if (rows.length === 0 && !isPart()) return <Empty title="No scope here" command={'with hodo.scope("step"):\n    ...'}>This run has no scopes so far. Open some around the steps of the program, and each has its times here.</Empty>;
   if (rows.length === 0) return <Empty title="No scope here">No scope is in this range, or none fits the filter.</Empty>;
   const columns: Column<ReportNode>[] = [
-    { key: "path", title: "scope", value: (node) => node.path.join("/"), cell: (node) => <span class="row"><FindLink run={run} name={node.name}><Path path={node.path} /></FindLink>{tagText(node.tag) && <span class="tag">{plain(tagText(node.tag) ?? "")}</span>}{node.failed > 0 && <span class="bad">✗ {count(node.failed)}</span>}{node.open > 0 && <span class="warn">{count(node.open)} open</span>}</span> },
+    { key: "path", title: "scope", isName: true, value: (node) => node.path.join("/"), cell: (node) => <span class="row"><FindLink run={run} name={node.name}><Path path={node.path} /></FindLink>{tagText(node.tag) && <span class="tag">{plain(tagText(node.tag) ?? "")}</span>}{node.failed > 0 && <span class="bad">✗ {count(node.failed)}</span>}{node.open > 0 && <span class="warn">{count(node.open)} open</span>}</span> },
     number("count", "count", (node) => node.count),
     time("total_ns", "total", (node) => node.total_ns, "time inside"),
     // In a range a parent may have fewer whole scopes than are inside it: that is no share of anything.
@@ -64,7 +64,7 @@ export function KernelTable({ report, run }: { report: Report; run: string }) {
     return <Empty title="No kernels here" command="hodo run -- python train.py">{report.gpu.captured > 0 ? "The GPU was captured, and no kernel ran here: a measured zero." : `GPU work was not captured${why ? `: ${why}` : ""}. hodo doctor says what is in the way.`}</Empty>;
   }
   const columns: Column<KernelRow>[] = [
-    { key: "name", title: "kernel", value: (row) => row.name, cell: (row) => <FindLink class="kernel-name ellipsis" title={plain(row.full_names[0] ?? row.name)} run={run} name={row.name}><Name text={row.name} /></FindLink> },
+    { key: "name", title: "kernel", isName: true, value: (row) => row.name, cell: (row) => <FindLink class="kernel-name ellipsis" title={plain(row.full_names[0] ?? row.name)} run={run} name={row.name}><Name text={row.name} /></FindLink> },
     number("count", "count", (row) => row.count),
     time("total_ns", "time", (row) => row.total_ns),
     { key: "share", title: "share", isNumber: true, value: (row) => row.share, cell: (row) => <><ShareBar share={row.share} fill="var(--c-computing)" /> <span class="pc">{percent(row.share)}</span></> },
@@ -75,7 +75,7 @@ export function KernelTable({ report, run }: { report: Report; run: string }) {
     { key: "block", title: "block", value: (row) => row.typical?.block.join("×") ?? null },
     number("registers", "registers", (row) => row.typical?.registers),
     { key: "shared_bytes", title: "shared", isNumber: true, value: (row) => row.typical?.shared_bytes, cell: (row) => bytes(row.typical?.shared_bytes) },
-    { key: "scope", title: "mostly launched in", value: (row) => row.scopes[0]?.path.join("/") ?? null, cell: (row) => <Path path={row.scopes[0]?.path ?? null} /> },
+    { key: "scope", title: "mostly launched in", isLong: true, value: (row) => row.scopes[0]?.path.join("/") ?? null, cell: (row) => <Path path={row.scopes[0]?.path ?? null} /> },
   ];
   return <DataTable label="kernels" columns={columns} rows={rows} sort="-total_ns" sortParam="sort" words={(row) => [row.name, ...row.full_names, row.scopes[0]?.path.join("/") ?? null]} sql={KERNELS_SQL} />;
 }
@@ -104,7 +104,7 @@ export function BenchTable({ report, run }: { report: Report; run: string }) {
   if (rows.length === 0) return <Empty title="No benchmark loops here" command={"for _ in hodo.scope(\"matmul\", repeat=100, warmup=10):\n    ..."}>A scope that repeats its body shows the statistics of one iteration here, warm-up left out.</Empty>;
   type Row = Bench & { node: ReportNode };
   const columns: Column<Row>[] = [
-    { key: "path", title: "loop", value: (row) => row.node.path.join("/"), cell: (row) => <><FindLink run={run} name={row.node.name}><Path path={row.node.path} /></FindLink> {tagText(row.node.tag) && <span class="tag">{plain(tagText(row.node.tag) ?? "")}</span>}</> },
+    { key: "path", title: "loop", isName: true, value: (row) => row.node.path.join("/"), cell: (row) => <span class="row"><FindLink run={run} name={row.node.name}><Path path={row.node.path} /></FindLink>{tagText(row.node.tag) && <span class="tag">{plain(tagText(row.node.tag) ?? "")}</span>}</span> },
     time("mean_ns", "mean", (row) => row.mean_ns),
     { key: "ci95_ns", title: "95 % interval", value: (row) => (row.ci95_ns ? row.ci95_ns[1] - row.ci95_ns[0] : null), cell: (row) => (row.ci95_ns ? `${duration(row.ci95_ns[0])} to ${duration(row.ci95_ns[1])}` : "–") },
     time("median_ns", "median", (row) => row.median_ns),

@@ -66,7 +66,7 @@ test("Back leads out of a box of the flame graph, not out of the view", async ()
 
 test("the steps of the overview are those that fit the filter", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/overview?filter=index%3C7`);
-  await page.getByRole("img", { name: /Time of 7 steps/ }).waitFor();
+  await page.getByRole("slider", { name: /Time of 7 steps/ }).waitFor();
   await to(page, "#/run/small/overview?filter=index%3E99999");
   await page.getByText("No step fits the filter.").waitFor();
   check();

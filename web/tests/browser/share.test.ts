@@ -145,7 +145,7 @@ test("a shared file says what did not fit, never that there is none", async () =
   await page.getByRole("link", { name: "Tables" }).click();
   await page.getByText("200\u202f000 paths of scopes are not in this file").waitFor();
   await page.getByRole("heading", { name: "The scopes are not here" }).waitFor();
-  await page.getByRole("tab", { name: "Benchmark loops" }).click();
+  await page.getByRole("button", { name: "Benchmark loops", exact: true }).click();
   await page.getByText("None is among the paths that are here").waitFor();
   await page.getByRole("link", { name: "Timeline" }).click();
   await page.getByText("2 tracks did not fit into this file").waitFor();

@@ -23,7 +23,7 @@ test("overview: verdict, steps, split, top scopes, losses and what was not captu
   await verdict.waitFor();
   assert.match(await verdict.innerText(), /input-bound: the GPU waits for input 24% of the time, most of it in .*data_wait/);
   await page.getByRole("img", { name: /Time split: GPU computing 60%/ }).waitFor();
-  await page.getByRole("img", { name: /Time of 200 steps/ }).waitFor();
+  await page.getByRole("slider", { name: /Time of 200 steps/ }).waitFor();
   await holds(async () => assert.equal((await rows(page, "Scopes with most time of their own"))[0]![0], "train"));
   const text = await page.locator("main").innerText();
   for (const words of [/nothing lost: 5.371 produced/, /recording took/, /machine not sampled: hodo monitor does/, /No such file or directory/, /Top kernels/]) assert.match(text, words);
@@ -93,7 +93,7 @@ test("tables: sort in the address, find, CSV, SQL behind it", async () => {
   await page.getByRole("button", { name: "SQL", exact: true }).click();
   await page.getByText("from tree order by self_ns desc").waitFor();
   for (const [tab, words] of [["Kernels", "gemm_f16_tn"], ["Copies", "host to device"], ["Benchmark loops", "layer"]] as const) {
-    await page.getByRole("tab", { name: tab }).click();
+    await page.getByRole("button", { name: tab, exact: true }).click();
     await page.locator("tbody").getByText(words).first().waitFor();
   }
   check();
@@ -132,9 +132,9 @@ test("compare: what changed, scopes, kernels, marks; what is not comparable says
   await page.getByText("+200 ms a typical one (+8.0%)").waitFor();
   const batch = (await rows(page, "compared scopes")).find(([name]) => name === "batch")!;
   assert.deepEqual(batch.slice(1, 5), ["slower", "24.0 ms", "26.0 ms", "+8.3%"]);
-  await page.getByRole("tab", { name: "Kernels" }).click();
+  await page.getByRole("button", { name: "Kernels", exact: true }).click();
   await holds(async () => assert.equal((await rows(page, "compared kernels"))[0]![1], "no change"));
-  await page.getByRole("tab", { name: "Marks" }).click();
+  await page.getByRole("button", { name: "Marks", exact: true }).click();
   await page.getByRole("img", { name: "loss before and after, by step" }).waitFor();
   check();
   await to(page, "#/compare/small/hostile");

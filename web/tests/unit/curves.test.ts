@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { logLines, unitOf } from "../../src/ui/axis";
 import { inRange } from "../../src/views/in-range";
-import { drawn, joined } from "../../src/views/marks-curves";
+import { drawn, joined, notOnLog } from "../../src/views/marks-curves";
 
 test("curves on one axis: nothing is invented between the values of a run, and its gaps stay gaps", () => {
   assert.deepEqual(joined([{ x: [0, 100], y: [0, 10] }, { x: [90], y: [5] }]), { x: [0, 90, 100], ys: [[0, undefined, 10], [undefined, 5, undefined]] });
@@ -39,4 +40,25 @@ test("a range between two readings has a value, that of the one before it, and s
   assert.deepEqual(inRange({ t_ns: [10, 20], mean: [2, null] }, 12, 15), { last: null, wasRead: false });
   assert.deepEqual(inRange({ t_ns: [20, 30], mean: [null, 4] }, 22, 25), { last: null, wasRead: false });
   assert.deepEqual(inRange({ t_ns: [30], mean: [4] }, 40, 50), { last: null, wasRead: false });
+});
+
+test("what a log axis has no place for is counted", () => {
+  assert.equal(notOnLog([{ x: [0, 1, 2], y: [-1, 0, 2] }, { x: [0, 1], y: [null, -3] }]), 3);
+});
+
+test("values of any size have a unit in which an axis can be made", () => {
+  assert.equal(unitOf([[1, null, 3e13], [undefined]]), 1);
+  assert.equal(unitOf([[0, 0]]), 1);
+  assert.equal(unitOf([[4.9e301, 1]]), 1e301);
+  assert.ok(4.9e-200 / unitOf([[4.9e-200]]) < 10);
+});
+
+test("a log axis has lines and labels over few decades and over hundreds", () => {
+  const few = logLines(0.01, 1, 200);
+  assert.deepEqual(few.at.slice(0, 3), [0.01, 0.02, 0.03]);
+  assert.deepEqual(few.labelled.filter((each) => each !== null), [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]);
+  const many = logLines(1e-290, 1e10, 200);
+  const labels = many.labelled.filter((each) => each !== null);
+  assert.ok(labels.length >= 4 && labels.length <= 8, String(labels));
+  assert.equal(labels.at(-1), 1e10);
 });

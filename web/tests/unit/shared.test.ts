@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { fillOf, hash, isWait } from "../../src/shared/colour";
 import { csv, csvCell } from "../../src/shared/csv";
 import { hasWords, termOf, terms, withTerm, withoutTerm } from "../../src/shared/filter";
-import { anyValue, bytes, change, count, cut, digits, duration, inUnit, percent, plain, wideChange } from "../../src/shared/format";
+import { anyValue, bytes, change, count, cut, cutStart, digits, duration, inUnit, percent, plain, wideChange } from "../../src/shared/format";
 import { Lru } from "../../src/shared/lru";
 import { formatRoute, parseRoute } from "../../src/state/route";
 import { tagText } from "../../src/shared/tag";
 import { chosen, inWords, noteOf } from "../../src/timeline/steps";
 import { apart, byteTexts, TIME_STEPS, WHOLE_STEPS } from "../../src/ui/axis";
 import { readSort, sortRows } from "../../src/ui/rows";
-import { flameBoxes, nodeAt, restOf, wholeOf } from "../../src/views/flame-layout";
+import { flameBoxes, nodeAt, restOf, shareText, wholeOf } from "../../src/views/flame-layout";
 import { smoothed } from "../../src/views/marks-curves";
 import { query, runUrl } from "../../src/api/client";
 import { columnKeys } from "../../src/views/sql-columns";
@@ -125,12 +125,36 @@ test("the least used is forgotten first", () => {
   assert.deepEqual([lru.get("a"), lru.get("b"), lru.get("c")], [1, undefined, 3]);
 });
 
+test("what weighs too much together is forgotten, the newest never", () => {
+  const lru = new Lru<string, string>(9, 10);
+  lru.set("a", "A", 4);
+  lru.set("b", "B", 4);
+  lru.set("c", "C");
+  lru.weigh("c", "C", 4);
+  assert.deepEqual([lru.get("a"), lru.get("b"), lru.get("c")], [undefined, "B", "C"]);
+  lru.weigh("c", "another", 9);
+  assert.equal(lru.size, 2, "a value that is no longer kept weighs nothing");
+  lru.set("d", "D", 99);
+  assert.deepEqual([lru.size, lru.get("d")], [1, "D"]);
+  lru.delete("d");
+  lru.set("e", "E", 10);
+  assert.equal(lru.get("e"), "E", "what was forgotten weighs nothing");
+});
+
 test("rows sort both ways, the unknown last", () => {
   const rows = [{ v: 2 }, { v: null }, { v: 10 }];
   assert.deepEqual(sortRows(rows, (row) => row.v, true).map((row) => row.v), [10, 2, null]);
   assert.deepEqual(sortRows(rows, (row) => row.v, false).map((row) => row.v), [2, 10, null]);
   assert.deepEqual(readSort("-self_ns", "x"), { key: "self_ns", isDescending: true });
   assert.deepEqual(readSort(undefined, "x"), { key: "x", isDescending: false });
+});
+
+test("more than all is no per cent of it", () => {
+  assert.deepEqual([shareText(50, 100), shareText(100, 100), shareText(174, 100), shareText(1, 0)], ["50% of all", "100% of all", "1.74 × all, several at a time", "0% of all"]);
+});
+
+test("a text is cut at its start", () => {
+  assert.deepEqual([cutStart("train/epoch/batch", 6), cutStart("batch", 5)], ["…batch", "batch"]);
 });
 
 test("flame boxes lie inside the one around them, largest first", () => {

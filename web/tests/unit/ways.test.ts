@@ -37,6 +37,7 @@ test("the palette leads to views, runs and the first scope of each name", () => 
   assert.equal(rest.length, 0);
   assert.equal(first!.address, "#/run/r/timeline?sel=span%3A1&v0=3000&v1=9000");
   assert.ok(second!.address.includes("sel=kernel%3A3"));
+  assert.deepEqual([first!.kind, second!.kind], ["scope", "kernel"]);
 });
 
 test("what is awaited is said with how far it is", () => {
