@@ -346,6 +346,7 @@ function cleared(canvas: HTMLCanvasElement, frame: Frame): CanvasRenderingContex
   context?.clearRect(0, 0, frame.width_px, frame.height_px);
   return context;
 }
+
 function shifted(view: Viewport, by_ns: number): Viewport {
   return { t0: view.t0 + by_ns, t1: view.t1 + by_ns };
 }
