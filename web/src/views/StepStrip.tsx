@@ -13,7 +13,9 @@ const FAR = 10;
 /** How long each step took, with its parts; a click, or arrow keys and Enter, shows one on the timeline. */
 export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [at, setAt] = useState<number | null>(null);
+  const [pointed, setAt] = useState<number | null>(null);
+  // A filter may leave fewer of them.
+  const at = pointed === null ? null : Math.min(pointed, steps.step_ns.length - 1);
   // Of all steps, also where a point is the longest of several.
   const { p50_ns: median, p95_ns: p95, max_ns: longest } = steps.durations;
   const all = steps.count ?? steps.step_ns.length;
@@ -23,12 +25,12 @@ export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
     const element = canvas.current;
     if (!element?.parentElement) return;
     const host = element.parentElement;
-    const draw = () => drawStrip(element, host.clientWidth, steps, top, median, at);
+    const draw = () => drawStrip(element, host.clientWidth, steps, top, median);
     const watcher = new ResizeObserver(draw);
     watcher.observe(host);
     draw();
     return () => watcher.disconnect();
-  }, [steps, theme.value, at]);
+  }, [steps, theme.value]);
   const under = (event: MouseEvent) => Math.min(steps.step_ns.length - 1, Math.floor((event.offsetX / (canvas.current?.clientWidth || 1)) * steps.step_ns.length));
   const show = (which: number) => {
     const start = steps.start_ns[which] ?? 0;
@@ -51,7 +53,8 @@ export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
       <h2>Steps <span class="faint">{plain(path)} · {count(all)}{(steps.per_point ?? 1) > 1 ? `, drawn as the longest of ${count(steps.per_point)} each` : ""} · median {duration(median)} · 95 %: {duration(p95)} · longest {duration(longest)}</span></h2>
       <div class="strip"><canvas ref={canvas} tabIndex={0} role="slider" aria-label={`Time of ${all} steps, median ${duration(median)}. Arrow keys choose one, Enter shows it on the timeline`}
         aria-valuemin={1} aria-valuemax={last + 1} aria-valuenow={(at ?? 0) + 1} aria-valuetext={words(at ?? 0)} onKeyDown={keys} onFocus={() => setAt(at ?? 0)} onBlur={() => setAt(null)}
-        onMouseMove={(event) => setAt(under(event))} onMouseLeave={() => setAt(null)} onClick={(event) => show(under(event))} /></div>
+        onMouseMove={(event) => setAt(under(event))} onMouseLeave={() => { if (document.activeElement !== canvas.current) setAt(null); }} onClick={(event) => show(under(event))} />
+        {at !== null && <span class="strip-at" style={{ left: `${(at / (last + 1)) * 100}%`, width: `${100 / (last + 1)}%` }} />}</div>
       <div class="legend">
         {parts.map((name) => <span class="row"><span class="swatch" style={{ background: fillOf(name, theme.value) }} />{plain(name)}</span>)}
         <span class="muted">{at === null ? "click a step to see it on the timeline" : words(at)}</span>
@@ -60,7 +63,7 @@ export function StepStrip({ run, steps }: { run: string; steps: SomeSteps }) {
   );
 }
 
-function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, top: number, median: number, chosen: number | null): void {
+function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, top: number, median: number): void {
   const ratio = devicePixelRatio || 1;
   sizeCanvas(canvas, width, HEIGHT_PX, ratio);
   const context = canvas.getContext("2d");
@@ -89,12 +92,6 @@ function drawStrip(canvas: HTMLCanvasElement, width: number, steps: SomeSteps, t
       context.fillRect(left, 0, Math.max(1.5, wide), 3);
     }
   });
-  if (chosen !== null) {
-    context.fillStyle = style.getPropertyValue("--accent");
-    context.globalAlpha = 0.35;
-    context.fillRect(chosen * step, 0, Math.max(2, step), HEIGHT_PX);
-    context.globalAlpha = 1;
-  }
   context.strokeStyle = style.getPropertyValue("--text-2");
   context.setLineDash([4, 4]);
   context.beginPath();

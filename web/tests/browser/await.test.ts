@@ -31,6 +31,8 @@ test("numbers of an earlier question stand under its own heading, dimmed, until 
   }
   await to(page, "#/run/small/timeline?t0=100000000&t1=200000000");
   await page.getByRole("table", { name: "scopes in the range" }).waitFor();
+  // The timeline writes what it shows into the address, a moment later.
+  await page.waitForURL(/v0=/);
   await to(page, "#/run/small/timeline?t0=300000000&t1=400000000");
   await page.locator(".panel[aria-busy=true]").waitFor();
   letGo();
