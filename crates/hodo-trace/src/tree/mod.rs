@@ -246,18 +246,14 @@ impl Tree {
     /// Recording work in all scopes; none when no time is known. A scope's own number holds that of
     /// the scopes inside it, but for those in other tasks, threads and processes.
     pub fn overhead_ns(&self) -> Option<u64> {
-        let mut inside = vec![0u64; self.nodes.len()];
+        let mut inside = vec![None; self.nodes.len()];
         let mut whole = None;
         // Children come after their parents.
         for (at, node) in self.nodes.iter().enumerate().rev() {
-            let own = node.overhead_ns.unwrap_or(0).max(inside[at]);
-            match node.parent {
-                Some(parent) => inside[parent as usize] += own,
-                None if node.overhead_ns.is_some() || own > 0 => {
-                    whole = Some(whole.unwrap_or(0) + own);
-                }
-                None => {}
-            }
+            // What is known is more than what is not, a measured zero too.
+            let Some(own) = node.overhead_ns.max(inside[at]) else { continue };
+            let sum = node.parent.map_or(&mut whole, |parent| &mut inside[parent as usize]);
+            *sum = Some(sum.unwrap_or(0) + own);
         }
         whole
     }
