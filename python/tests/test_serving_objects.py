@@ -1,0 +1,167 @@
+"""Stream objects of client libraries as the answers of requests: they stay what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers import STREAMS, serve
+
+
+def test_stream_objects_stay_what_they_are(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        STREAMS
+        + """
+class Response:
+    def __init__(self, body): self.body_iterator = body
+
+@hodo.inference
+def ask(): return Stream("a", "b")
+
+@hodo.inference
+async def ask_async(): return AsyncStream("a", "b")
+
+@hodo.inference
+def download(): return io.BytesIO(b"abc")
+
+@hodo.inference
+def respond(): return Response(iter("abc"))
+
+with ask() as answer:
+    assert isinstance(answer, Stream) and answer.response_id == "r-1"
+    assert next(answer) == "a"
+assert Stream.closed == 1
+answer = ask()
+assert list(answer) == ["a", "b"]
+answer.close()
+assert Stream.closed == 2
+dropped = ask()
+del dropped
+assert download().read() == b"abc"
+assert list(respond().body_iterator) == list("abc")
+
+async def main():
+    async with await ask_async() as answer:
+        assert isinstance(answer, AsyncStream)
+        assert [item async for item in answer] == ["a", "b"]
+    assert AsyncStream.closed == 1
+asyncio.run(main())
+""",
+    )
+    assert run.tree == "request 6"
+    assert (run.left_open, run.node("request")["failed"]) == (0, 0)
+    marks = run.marks("request")
+    assert (marks["output_tokens"]["count"], marks["output_tokens"]["max"]) == (4, 3), "one was not read"
+    assert marks["closed_early"]["count"] == 2
+
+
+def test_a_stream_object_keeps_its_special_methods(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        STREAMS
+        + """
+class Rows(Stream):
+    __hash__ = None
+    def __len__(self): return len(self.left)
+    def __getitem__(self, at): return f"item {at}"
+    def __contains__(self, item): return item == "x"
+    def __bool__(self): return False
+    def __repr__(self): return f"Rows({len(self)})"
+    def __eq__(self, other): return isinstance(other, Rows) and self.left == other.left
+
+@hodo.inference
+def answer(what): return what
+
+inner = Rows("x", "x", "x")
+rows = answer(inner)
+assert isinstance(rows, Rows) and len(rows) == 3 and rows[1] == "item 1" and "x" in rows and not rows
+assert repr(rows) == "Rows(3)" and rows == inner and inner == rows
+for wrong in (lambda: hash(rows), lambda: rows + 1, lambda: rows(), lambda: len(answer(iter("ab")))):
+    try:
+        wrong()
+    except TypeError:
+        continue
+    raise SystemExit("it has what it had not")
+rows.note = 5
+assert inner.note == 5
+del rows.note
+assert not hasattr(inner, "note") and not hasattr(rows, "_hodo_other")
+copied = pickle.loads(pickle.dumps(rows))
+assert type(copied) is Rows and len(copied) == 3
+assert list(pickle.loads(pickle.dumps(answer(iter("ab"))))) == ["a", "b"]
+assert next(rows) == "x" and len(rows) == 2 and list(rows) == ["x", "x"]
+""",
+    )
+    assert run.tree == "request 3" and run.left_open == 0
+    assert run.marks("request")["output_tokens"]["max"] == 3
+
+
+def test_a_stream_is_closed_by_the_name_it_is_closed_by(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+class Neither:
+    def __aiter__(self):
+        return self
+    async def __anext__(self):
+        return 1
+
+class Both(Neither):
+    said = []
+    def close(self):
+        self.said.append("close")
+    async def aclose(self):
+        self.said.append("aclose")
+
+@hodo.inference
+def stream(of):
+    return of
+
+async def main():
+    both = Both()
+    stream(both).close()
+    await stream(both).aclose()
+    async with contextlib.aclosing(stream(both)):
+        pass
+    assert both.said == ["close", "aclose", "aclose"], both.said
+    neither = stream(Neither())
+    neither.close()
+    await neither.aclose()
+
+import warnings
+warnings.simplefilter("error")
+asyncio.run(main())
+""",
+    )
+    assert run.node("request")["count"] == 4 and run.left_open == 0
+
+
+def test_an_object_that_makes_its_async_iterator_is_a_stream(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+class Items:
+    name = "items"
+    def __aiter__(self): return self.items()
+    async def items(self):
+        for part in "abc":
+            with hodo.scope("part"):
+                await asyncio.sleep(0)
+            yield part
+
+@hodo.inference
+async def answer(): return Items()
+
+async def main():
+    items = await answer()
+    assert items.name == "items" and isinstance(items, Items) and not hasattr(items, "__anext__")
+    assert [item async for item in items] == ["a", "b", "c"]
+    async for item in await answer():
+        break
+    await asyncio.sleep(0.1)             # in which the event loop closes what was left
+asyncio.run(main())
+""",
+    )
+    assert run.node("request", "part")["count"] == 4
+    assert run.marks("request")["output_tokens"]["max"] == 3
+    assert run.marks("request")["closed_early"]["count"] == 1

@@ -1,0 +1,181 @@
+"""What is counted of a request, and who counted it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers import serve
+
+
+def test_usage_is_found_in_objects_dicts_and_streams(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+from types import SimpleNamespace as Of
+
+class Bad:
+    @property
+    def usage(self):
+        raise RuntimeError("not yet")
+
+def chunk(content, usage=None):
+    return Of(choices=[Of(delta=Of(content=content, role="assistant"))], usage=usage)
+
+@hodo.inference
+def answer(what):
+    return what
+
+@hodo.inference
+def chat():
+    time.sleep(0.001)
+    yield chunk(None)                    # says only who speaks
+    time.sleep(0.03)
+    for text in ("a", "b", "c"):
+        yield chunk(text)
+    yield Of(choices=[], usage=Of(prompt_tokens=11, completion_tokens=30, total_tokens=41))
+
+with hodo.scope("object"):
+    answer(Of(usage=Of(prompt_tokens=5, completion_tokens=6, total_tokens=11,
+                       prompt_tokens_details=Of(cached_tokens=4), completion_tokens_details=None)))
+with hodo.scope("responses"):
+    answer({"usage": {"input_tokens": 1, "output_tokens": 2, "output_tokens_details": {"reasoning_tokens": 1}}})
+with hodo.scope("none"):
+    for what in (Bad(), None, 5, "usage", {"usage": None}, {"usage": {"prompt_tokens": "3"}}, [1], object):
+        assert answer(what) is what
+with hodo.scope("chat"):
+    assert len(list(chat())) == 5
+with hodo.scope("no usage"):
+    assert len([c for c in answer(iter([chunk(""), chunk("x"), {"choices": [{"text": "y"}]}, ""]))]) == 4
+with hodo.scope("given"):
+    @hodo.inference
+    def counted():
+        hodo.tokens(output=100)
+        hodo.tokens(output=1, input=2)
+        return {"usage": {"completion_tokens": 7}}
+    counted()
+hodo.tokens(output=5)                    # outside of requests
+for bad in (-1, 1.5, True, "3"):
+    try:
+        hodo.tokens(output=bad)
+        raise SystemExit("took it")
+    except ValueError:
+        pass
+""",
+    )
+
+    def counts(name: str) -> dict[str, float]:
+        marks = run.marks(name, "request")
+        return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
+
+    assert counts("object") == {
+        "input_tokens": 5, "output_tokens": 6, "total_tokens": 11, "cached_tokens": 4,
+    }
+    assert counts("responses") == {
+        "input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "reasoning_tokens": 1,
+    }
+    assert counts("none") == {}, "not captured is not 0"
+    assert counts("chat") == {"input_tokens": 11, "output_tokens": 30, "total_tokens": 41}
+    assert run.marks("chat", "request")["time_to_first_token_ms"]["last"] >= 31
+    assert counts("no usage") == {"output_tokens": 2}
+    assert counts("given") == {"output_tokens": 101, "input_tokens": 2, "total_tokens": 103}
+
+
+def test_parts_of_responses_and_of_server_sent_events(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+@hodo.inference
+def answer(*parts):
+    for part in parts:
+        time.sleep(0.02)
+        yield part
+
+def event(kind, **more):
+    return {"type": f"response.{kind}", **more}
+
+with hodo.scope("responses"):
+    list(answer(
+        event("created", response={"id": "r", "usage": None}), event("in_progress", response={"id": "r"}),
+        event("output_text.delta", delta="Hel"), event("output_text.delta", delta=""),
+        event("function_call_arguments.delta", delta="{"), event("output_text.done", text="Hel"),
+        event("completed", response={"id": "r"}),
+    ))
+with hodo.scope("with usage"):
+    list(answer(
+        event("created", response={}), event("output_text.delta", delta="Hi"),
+        event("completed", response={"usage": {"input_tokens": 5, "output_tokens": 2}}),
+    ))
+with hodo.scope("sse"):
+    list(answer(
+        ": ping\\n\\n",
+        'data: {"choices":[{"delta":{"role":"assistant"}}]}\\n\\n',
+        'data: {"choices":[{"delta":{"content":"Hi"}}]}\\n\\n',
+        b'event: message\\r\\ndata: {"choices":[{"delta":{"content":"!"}}]}\\r\\n\\r\\n',
+        'data: {"choices":[],"usage":{"prompt_tokens":7}}',
+        "data: [DONE]\\n\\n",
+    ))
+with hodo.scope("plain events"):
+    list(answer("data: one\\n\\n", "data:\\n\\n", "event: end\\n\\n"))
+with hodo.scope("words"):
+    # Of these none is an event, though all begin as one.
+    list(answer("data:", " x", ":", "id: 5", "data: {broken", ""))
+""",
+    )
+
+    def counts(name: str) -> dict[str, float]:
+        marks = run.marks(name, "request")
+        return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
+
+    assert counts("responses") == {"output_tokens": 2}
+    assert run.marks("responses", "request")["time_to_first_token_ms"]["last"] >= 60
+    assert counts("with usage") == {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    assert counts("sse") == {"output_tokens": 2, "input_tokens": 7, "total_tokens": 9}
+    assert run.marks("sse", "request")["time_to_first_token_ms"]["last"] >= 60
+    assert counts("plain events") == {"output_tokens": 1}
+    assert counts("words") == {"output_tokens": 5}
+
+
+def test_numbers_of_numpy_and_coroutines_of_types(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+import types
+
+class Whole:
+    "As of numpy: a whole number that is no int."
+    def __index__(self): return 3
+
+class Items:
+    left = 2
+    def __aiter__(self): return self
+    @types.coroutine
+    def __anext__(self):
+        yield from asyncio.sleep(0).__await__()
+        self.left -= 1
+        if self.left < 0: raise StopAsyncIteration
+        return self.left
+
+class Broken(Items):
+    def __anext__(self): return 5
+
+@hodo.inference
+def counted():
+    hodo.tokens(output=Whole())
+
+@hodo.inference
+def items(kind=Items): return kind()
+
+async def main():
+    assert [item async for item in items()] == [1, 0]
+    try:
+        [item async for item in items(Broken)]
+        raise SystemExit("not raised")
+    except TypeError as error:
+        assert "int" in str(error) and "await" in str(error)
+with hodo.scope("counted"):
+    counted()
+asyncio.run(main())
+""",
+    )
+    assert run.marks("counted", "request")["output_tokens"]["last"] == 3
+    assert run.attributes("request")[-1]["error"] == "TypeError"
