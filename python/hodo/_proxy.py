@@ -42,6 +42,10 @@ class Proxy:
     def __delattr__(self, name: str) -> None:
         delattr(self._hodo_stream, name)
 
+    def _hodo_entered(self, given: Any) -> Any:
+        """What `with` binds: the other object may give itself, or something else."""
+        return self if given is self._hodo_stream else given
+
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._hodo_stream)

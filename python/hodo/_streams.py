@@ -168,11 +168,9 @@ class Stream(Proxy):
         with _Read(self._hodo_readers) as read:
             return read.next(self._hodo_stream)
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Any:
         enter = getattr(self._hodo_stream, "__enter__", None)
-        if enter is not None:
-            enter()
-        return self
+        return self._hodo_entered(self if enter is None else enter())
 
     def __exit__(self, *raised: Any) -> Any:
         self._hodo_request.end(GeneratorExit())
@@ -198,9 +196,7 @@ class _AsyncClosing(Proxy):
 
     async def __aenter__(self) -> Any:
         enter = getattr(self._hodo_stream, "__aenter__", None)
-        if enter is not None:
-            await enter()
-        return self
+        return self._hodo_entered(self if enter is None else await enter())
 
     async def __aexit__(self, *raised: Any) -> Any:
         self._hodo_request.end(GeneratorExit())

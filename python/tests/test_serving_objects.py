@@ -165,3 +165,47 @@ asyncio.run(main())
     assert run.node("request", "part")["count"] == 4
     assert run.marks("request")["output_tokens"]["max"] == 3
     assert run.marks("request")["closed_early"]["count"] == 1
+
+
+def test_with_gives_what_the_stream_gives(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        STREAMS
+        + """
+class Session:
+    def text(self): return "hi"
+
+class Opened(Stream):
+    def __enter__(self): return self
+    def __exit__(self, *raised): self.close()
+
+class Other(Opened):
+    def __enter__(self): return Session()
+
+class AsyncOpened(AsyncStream):
+    async def __aenter__(self): return self
+    async def __aexit__(self, *raised): await self.close()
+
+class AsyncOther(AsyncOpened):
+    async def __aenter__(self): return Session()
+
+@hodo.inference
+def answer(what): return what
+
+with answer(Opened("a", "b")) as items:
+    assert list(items) == ["a", "b"]
+with answer(Other("a")) as session:
+    assert type(session) is Session and session.text() == "hi"
+
+async def main():
+    async with answer(AsyncOpened("a", "b", "c")) as items:
+        assert [item async for item in items] == ["a", "b", "c"]
+    async with answer(AsyncOther("a")) as session:
+        assert type(session) is Session
+asyncio.run(main())
+assert Stream.closed == AsyncStream.closed == 2
+""",
+    )
+    assert run.tree == "request 4" and run.left_open == 0
+    counts = run.marks("request")["output_tokens"]
+    assert (counts["count"], counts["min"], counts["max"]) == (2, 2, 3), "of what was read"
