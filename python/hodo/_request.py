@@ -27,6 +27,8 @@ class Meter:
         self._start_ns = time.perf_counter_ns()
         self._first_ns = self._last_ns = self._failed_ns = 0
         self._counts: dict[str, dict[str, int]] = {}
+        # One that the garbage collector may come back into, to end the request.
+        self._adding = threading.RLock()
         # Counts by itself: several threads may read one stream.
         self._parts = itertools.count()
 
@@ -39,9 +41,10 @@ class Meter:
 
     def add(self, source: str, **counts: int) -> None:
         """Adds to what ``source`` has counted so far."""
-        known = self._counts.setdefault(source, {})
-        for name, count in counts.items():
-            known[name] = known.get(name, 0) + count
+        with self._adding:
+            known = self._counts.setdefault(source, {})
+            for name, count in counts.items():
+                known[name] = known.get(name, 0) + count
 
     def stream(self) -> None:
         """The answer is a stream that is being read: its parts are counted."""
@@ -84,7 +87,9 @@ class Meter:
         self.mark("request_duration_ms", took_ns / 1e6)
         if "chunks" in self._counts:
             self._counts["chunks"][_usage.OUTPUT] = next(self._parts)
-        names = dict.fromkeys(name for counts in self._counts.values() for name in counts)
+        # Copies: another thread may add meanwhile.
+        counted = [tuple(counts) for counts in tuple(self._counts.values())]
+        names = dict.fromkeys(name for counts in counted for name in counts)
         for name in names:
             count, source = self.count(name) or (0, "")
             self.mark(name, count, source=source)

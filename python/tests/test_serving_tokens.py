@@ -179,3 +179,24 @@ asyncio.run(main())
     )
     assert run.marks("counted", "request")["output_tokens"]["last"] == 3
     assert run.attributes("request")[-1]["error"] == "TypeError"
+
+
+def test_tokens_of_several_threads_all_count(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+@hodo.inference
+def answer():
+    def work():
+        for _ in range(5000):
+            hodo.tokens(input=2, output=1)
+    threads = [threading.Thread(target=hodo.carry(work)) for _ in range(4)]
+    for each in threads: each.start()
+    for each in threads: each.join()
+
+sys.setswitchinterval(1e-6)
+answer()
+""",
+    )
+    marks = run.marks("request")
+    assert (marks["input_tokens"]["last"], marks["output_tokens"]["last"]) == (40_000, 20_000)
