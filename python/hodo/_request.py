@@ -240,7 +240,10 @@ class Request:
 def _id(given: Any, outside: Around | None) -> str:
     """The id of a request: its own, or that of the HTTP request it is made in."""
     if given is not None:
-        return str(given)
+        try:
+            return str(given)
+        except Exception:  # an object of the program's own may raise anything
+            pass
     is_in_http = outside is not None and outside.meter is None
     return outside.id if outside is not None and is_in_http else new_id()
 

@@ -449,3 +449,21 @@ assert takes_none()[0][:36] == GIVEN[:36]
     assert told[0] == {"request_id": "17", **link}
     assert {**told[-1], "request_id": ""} == {"request_id": "", **link}, "of the environment"
     assert sum("trace_id" in attrs for attrs in told) == 6
+
+
+def test_an_id_that_cannot_be_written_does_not_fail_the_call(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+class Bad:
+    def __str__(self): raise RuntimeError("no text")
+
+@hodo.inference
+def answer(x, request_id=None): return x, request_id, hodo.request_id()
+
+bad = Bad()
+x, given, known = answer(1, request_id=bad)
+assert (x, given) == (1, bad) and len(known) == 32
+""",
+    )
+    assert len(run.attributes("request")[0]["request_id"]) == 32
