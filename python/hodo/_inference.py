@@ -194,7 +194,7 @@ def _error_of(future: Any) -> BaseException | None:
 def _stream(request: Request, result: Any) -> Any:
     """``result`` as a stream that ends the request; None for what is no stream."""
     if inspect.isgenerator(result):
-        return _streams.steps(request, result)
+        return _streams.Generated(request, result)
     if isinstance(result, AsyncIterator):
         return _streams.of_async(request, result)
     if isinstance(result, AsyncIterable):

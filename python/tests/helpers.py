@@ -77,6 +77,8 @@ class Stream:
     def __next__(self):
         if not self.left: raise StopIteration
         return self.left.pop(0)
+    def __enter__(self): return self
+    def __exit__(self, *raised): self.close()
     def close(self): Stream.closed += 1
 
 class AsyncStream:
@@ -87,6 +89,8 @@ class AsyncStream:
         await asyncio.sleep(0)
         if not self.left: raise StopAsyncIteration
         return self.left.pop(0)
+    async def __aenter__(self): return self
+    async def __aexit__(self, *raised): await self.close()
     async def close(self): AsyncStream.closed += 1
 """
 

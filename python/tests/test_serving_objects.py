@@ -100,14 +100,12 @@ def test_a_stream_is_closed_by_the_name_it_is_closed_by(tmp_path: Path) -> None:
     run = serve(
         tmp_path,
         """
-class Neither:
+class Both:
+    said = []
     def __aiter__(self):
         return self
     async def __anext__(self):
         return 1
-
-class Both(Neither):
-    said = []
     def close(self):
         self.said.append("close")
     async def aclose(self):
@@ -124,16 +122,13 @@ async def main():
     async with contextlib.aclosing(stream(both)):
         pass
     assert both.said == ["close", "aclose", "aclose"], both.said
-    neither = stream(Neither())
-    neither.close()
-    await neither.aclose()
 
 import warnings
 warnings.simplefilter("error")
 asyncio.run(main())
 """,
     )
-    assert run.node("request")["count"] == 4 and run.left_open == 0
+    assert run.node("request")["count"] == 3 and run.left_open == 0
 
 
 def test_an_object_that_makes_its_async_iterator_is_a_stream(tmp_path: Path) -> None:
@@ -175,30 +170,22 @@ def test_with_gives_what_the_stream_gives(tmp_path: Path) -> None:
 class Session:
     def text(self): return "hi"
 
-class Opened(Stream):
-    def __enter__(self): return self
-    def __exit__(self, *raised): self.close()
-
-class Other(Opened):
+class Other(Stream):
     def __enter__(self): return Session()
 
-class AsyncOpened(AsyncStream):
-    async def __aenter__(self): return self
-    async def __aexit__(self, *raised): await self.close()
-
-class AsyncOther(AsyncOpened):
+class AsyncOther(AsyncStream):
     async def __aenter__(self): return Session()
 
 @hodo.inference
 def answer(what): return what
 
-with answer(Opened("a", "b")) as items:
+with answer(Stream("a", "b")) as items:
     assert list(items) == ["a", "b"]
 with answer(Other("a")) as session:
     assert type(session) is Session and session.text() == "hi"
 
 async def main():
-    async with answer(AsyncOpened("a", "b", "c")) as items:
+    async with answer(AsyncStream("a", "b", "c")) as items:
         assert [item async for item in items] == ["a", "b", "c"]
     async with answer(AsyncOther("a")) as session:
         assert type(session) is Session
@@ -209,3 +196,38 @@ assert Stream.closed == AsyncStream.closed == 2
     assert run.tree == "request 4" and run.left_open == 0
     counts = run.marks("request")["output_tokens"]
     assert (counts["count"], counts["min"], counts["max"]) == (2, 2, 3), "of what was read"
+
+
+def test_a_stream_object_has_no_methods_that_its_class_has_not(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+class Bare:
+    def __iter__(self): return self
+    def __next__(self): raise StopIteration
+
+class AsyncBare:
+    def __aiter__(self): return self
+    async def __anext__(self): raise StopAsyncIteration
+
+@hodo.inference
+def answer(what): return what
+
+names = ("close", "aclose", "__enter__", "__exit__", "__aenter__", "__aexit__")
+for bare in (Bare(), AsyncBare()):
+    answered = answer(bare)
+    assert not [name for name in names if hasattr(answered, name)]
+    assert not isinstance(answered, contextlib.AbstractContextManager)
+try:
+    with answer(Bare()):
+        raise SystemExit("entered")
+except TypeError as error:
+    assert "context manager" in str(error)
+# One that only this object has.
+bare = Bare()
+bare.close = lambda: "closed"
+answered = answer(bare)
+assert answered.close() == "closed" and answered._hodo_request.is_over
+""",
+    )
+    assert run.tree == "request 4" and run.left_open == 0

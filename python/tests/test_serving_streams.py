@@ -261,3 +261,66 @@ async def main():
 asyncio.run(main())
 """,
     )
+
+
+def test_a_decorated_generator_is_as_a_plain_one(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+import types
+
+def plain():
+    try:
+        got = yield 1
+        yield got
+    finally:
+        closed.append("closed")
+    return 9
+
+def seen(make):
+    "What the program sees of a generator."
+    made = make()
+    yield inspect.getgeneratorstate(made), inspect.isgenerator(made), isinstance(made, types.GeneratorType)
+    try:
+        made.send(5)
+    except TypeError as error:
+        yield str(error)
+    yield inspect.getgeneratorstate(made), next(made), made.send("x"), inspect.getgeneratorstate(made)
+    try:
+        next(made)
+    except StopIteration as stop:
+        yield stop.value, inspect.getgeneratorstate(made), list(made), made.close()
+    dropped = make()
+    next(dropped)
+    del dropped
+    thrown = make()
+    next(thrown)
+    try:
+        thrown.throw(LookupError("x"))
+    except LookupError as error:
+        yield str(error), list(thrown)
+    try:
+        pickle.dumps(make())
+    except TypeError as error:
+        yield str(error)
+    def outer():
+        yield (yield from make())
+    yield list(outer()), list(zip(make(), "ab")), list(closed)
+
+closed = []
+before, closed = list(seen(plain)), []
+assert list(seen(hodo.inference(plain))) == before
+
+@hodo.inference
+def busy():
+    try:
+        yield next(itself)
+    except ValueError as error:
+        yield str(error)
+itself = busy()
+assert list(itself) == ["generator already executing"]
+""",
+    )
+    assert run.left_open == 0
+    errors = [attrs.get("error") for attrs in run.attributes("request")]
+    assert sorted(filter(None, errors)) == ["LookupError"]
