@@ -50,6 +50,11 @@ class Meter:
         """The answer is a stream that is being read: its parts are counted."""
         self._counts.setdefault("chunks", {_usage.OUTPUT: 0})
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the answer is a stream of which anything was asked for."""
+        return "chunks" in self._counts
+
     def chunk(self, item: Any) -> None:
         """Takes a part of a stream that has just come."""
         events = _sse.events(item)
@@ -85,7 +90,7 @@ class Meter:
         """The request has ended."""
         took_ns = (self._failed_ns or time.perf_counter_ns()) - self._start_ns
         self.mark("request_duration_ms", took_ns / 1e6)
-        if "chunks" in self._counts:
+        if self.is_read:
             self._counts["chunks"][_usage.OUTPUT] = next(self._parts)
         # Copies: another thread may add meanwhile.
         counted = [tuple(counts) for counts in tuple(self._counts.values())]
@@ -184,6 +189,7 @@ class Request:
             trace = outside.trace if outside else Trace.starting_at(self._link.id)
         # Not the exception: that has the frames which have the stream which has this.
         self._failure: type[BaseException] | None = None
+        self._is_held = self._is_whole = False
         self.meter = meter(self._link, chunk_times)
         self.around = Around(own, trace, self.meter)
 
@@ -223,6 +229,9 @@ class Request:
 
     def end(self, error: BaseException | None = None) -> None:
         """Ends it, the first time: as failed by ``error``, unless its reader just left it."""
+        if self._is_held:
+            self._read_to(error)
+            return
         if not self._once.acquire(blocking=False):
             return
         left = isinstance(error, GeneratorExit)
@@ -232,8 +241,26 @@ class Request:
         self.meter.finish()
         self._steps.end(None if failure is None else str(failure.__name__))
 
+    def hold(self) -> None:
+        """What its answer is read by is opened and closed: the end of the one is not yet the other's."""
+        self._is_held = True
+
+    def _read_to(self, error: BaseException | None) -> None:
+        if error is None:
+            self._is_whole = True
+        else:
+            self.failed(error)
+
+    def let_go(self, error: BaseException | None = None) -> None:
+        """What was held is closed, and the request ends: early, if its stream was left before its end."""
+        self._is_held = False
+        if error is None and self.meter.is_read and not self._is_whole:
+            error = GeneratorExit()
+        self.end(error)
+
     def __del__(self) -> None:
         if hasattr(self, "around"):
+            self._is_held = False
             self.end(GeneratorExit())
 
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterator,
+)
 from typing import Any, Self
 
 from hodo._decorate import _Step
@@ -250,3 +258,16 @@ class AsyncStreams(_Closing):
     def __aiter__(self) -> AsyncIterator[Any]:
         items: AsyncIterator[Any] = self._hodo_stream.__aiter__()
         return items if self._hodo_request.is_over else of_async(self._hodo_request, items)
+
+
+def of(request: Request, result: Any) -> Any:
+    """``result`` as a stream that ends the request; None for what is no stream."""
+    if inspect.isgenerator(result):
+        return Generated(request, result)
+    if isinstance(result, AsyncIterator):
+        return of_async(request, result)
+    if isinstance(result, AsyncIterable):
+        return AsyncStreams(request, result)
+    if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
+        return Stream(request, result)
+    return None

@@ -231,3 +231,40 @@ assert answered.close() == "closed" and answered._hodo_request.is_over
 """,
     )
     assert run.tree == "request 4" and run.left_open == 0
+
+
+def test_a_stream_that_is_a_future_too_is_a_stream(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        STREAMS
+        + """
+from concurrent.futures import Future
+
+class Call(Stream, Future):
+    "As of gRPC."
+    def __init__(self, *parts):
+        Future.__init__(self)
+        super().__init__(*parts)
+
+@hodo.inference
+def call(made): return made
+
+with hodo.scope("read"):
+    items = call(Call("a", "b", "c"))
+    assert next(items) == "a"
+    items.set_result(None)
+    assert list(items) == ["b", "c"] and items.done() and isinstance(items, Future)
+with hodo.scope("done before"):
+    done = Call("a")
+    done.set_result(None)
+    assert list(call(done)) == ["a"]
+with hodo.scope("waited for"):
+    items = call(Call("a"))
+    items.set_exception(OSError("lost"))
+    assert items._hodo_request.is_over and isinstance(items.exception(), OSError)
+""",
+    )
+    assert run.left_open == 0
+    assert run.marks("read", "request")["output_tokens"]["last"] == 3
+    assert run.marks("done before", "request")["output_tokens"]["last"] == 1
+    assert run.node("waited for", "request")["failed"] == 1
