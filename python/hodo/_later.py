@@ -40,16 +40,19 @@ def bench(
 
 
 def carry(function: Function) -> Function:
-    """``function``, to be run on another thread inside the scope that is current here.
+    """``function``, to be run on another thread inside the scope and the request that are current here.
 
     ::
 
         with hodo.scope("request"):
             executor.submit(hodo.carry(work), item)
-    """
-    from hodo import _decorate
 
-    return _decorate.carry(function)
+    Coroutine functions and those that make generators stay what they are, and carry too; what reads a
+    generator stays where it is.
+    """
+    from hodo import _carry
+
+    return _carry.carry(function)
 
 
 def child_env() -> dict[str, str]:

@@ -154,7 +154,7 @@ class Inside:
 
     __slots__ = ("_around", "_stack", "_token")
 
-    def __init__(self, around: Around, stack: _hodo.Steps | _hodo.Attach) -> None:
+    def __init__(self, around: Around | None, stack: _hodo.Steps | _hodo.Attach) -> None:
         self._around, self._stack = around, stack
 
     def __enter__(self) -> None:
