@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from helpers import serve
+from helpers import Run, serve
+
+
+def counts(run: Run, name: str) -> dict[str, float]:
+    """The tokens of the request in the scope of a name."""
+    marks = run.marks(name, "request")
+    return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
 
 
 def test_usage_is_found_in_objects_dicts_and_streams(tmp_path: Path) -> None:
@@ -62,22 +68,17 @@ for bad in (-1, 1.5, True, "3"):
         pass
 """,
     )
-
-    def counts(name: str) -> dict[str, float]:
-        marks = run.marks(name, "request")
-        return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
-
-    assert counts("object") == {
+    assert counts(run, "object") == {
         "input_tokens": 5, "output_tokens": 6, "total_tokens": 11, "cached_tokens": 4,
     }
-    assert counts("responses") == {
+    assert counts(run, "responses") == {
         "input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "reasoning_tokens": 1,
     }
-    assert counts("none") == {}, "not captured is not 0"
-    assert counts("chat") == {"input_tokens": 11, "output_tokens": 30, "total_tokens": 41}
+    assert counts(run, "none") == {}, "not captured is not 0"
+    assert counts(run, "chat") == {"input_tokens": 11, "output_tokens": 30, "total_tokens": 41}
     assert run.marks("chat", "request")["time_to_first_token_ms"]["last"] >= 31
-    assert counts("no usage") == {"output_tokens": 2}
-    assert counts("given") == {"output_tokens": 101, "input_tokens": 2, "total_tokens": 103}
+    assert counts(run, "no usage") == {"output_tokens": 2}
+    assert counts(run, "given") == {"output_tokens": 101, "input_tokens": 2, "total_tokens": 103}
 
 
 def test_parts_of_responses_and_of_server_sent_events(tmp_path: Path) -> None:
@@ -121,18 +122,13 @@ with hodo.scope("words"):
     list(answer("data:", " x", ":", "id: 5", "data: {broken", ""))
 """,
     )
-
-    def counts(name: str) -> dict[str, float]:
-        marks = run.marks(name, "request")
-        return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
-
-    assert counts("responses") == {"output_tokens": 2}
+    assert counts(run, "responses") == {"output_tokens": 2}
     assert run.marks("responses", "request")["time_to_first_token_ms"]["last"] >= 60
-    assert counts("with usage") == {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    assert counts("sse") == {"output_tokens": 2, "input_tokens": 7, "total_tokens": 9}
+    assert counts(run, "with usage") == {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    assert counts(run, "sse") == {"output_tokens": 2, "input_tokens": 7, "total_tokens": 9}
     assert run.marks("sse", "request")["time_to_first_token_ms"]["last"] >= 60
-    assert counts("plain events") == {"output_tokens": 1}
-    assert counts("words") == {"output_tokens": 5}
+    assert counts(run, "plain events") == {"output_tokens": 1}
+    assert counts(run, "words") == {"output_tokens": 5}
 
 
 def test_numbers_of_numpy_and_coroutines_of_types(tmp_path: Path) -> None:
@@ -207,3 +203,43 @@ answer()
     )
     marks = run.marks("request")
     assert (marks["input_tokens"]["last"], marks["output_tokens"]["last"]) == (800, 400)
+
+
+def test_events_that_clients_make_of_a_stream_count_once(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+from types import SimpleNamespace as Of
+
+@hodo.inference
+def answer(*parts):
+    yield from parts
+
+def chunk(content, usage=None):
+    made = Of(choices=[Of(delta=Of(content=content))] if usage is None else [], usage=usage)
+    return Of(type="chunk", chunk=made, snapshot=Of(usage=None))
+
+with hodo.scope("chat"):
+    list(answer(
+        chunk(None), chunk("a"), Of(type="content.delta", delta="a", snapshot="a"),
+        chunk("b"), Of(type="content.delta", delta="b", snapshot="ab"), Of(type="content.done", content="ab"),
+    ))
+with hodo.scope("chat with usage"):
+    list(answer(chunk("a"), chunk(None, Of(prompt_tokens=4, completion_tokens=6))))
+with hodo.scope("messages"):
+    list(answer(
+        {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 1}}},
+        {"type": "content_block_start", "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "hi"}},
+        {"type": "text", "text": "hi", "snapshot": "hi"},
+        {"type": "content_block_stop"}, {"type": "message_delta", "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ))
+with hodo.scope("own"):
+    list(answer({"type": "text", "text": "hi"}, {"type": "token"}))
+""",
+    )
+    assert counts(run, "chat") == {"output_tokens": 2}
+    assert counts(run, "chat with usage") == {"input_tokens": 4, "output_tokens": 6, "total_tokens": 10}
+    assert counts(run, "messages") == {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
+    assert counts(run, "own") == {"output_tokens": 2}
