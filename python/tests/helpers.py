@@ -122,6 +122,11 @@ class Run:
         marks = self.node(*path)["marks"] if path else self.report["marks_outside_scopes"]
         return {mark["name"]: mark for mark in marks if mark["name"] != "hodo.overhead"}
 
+    def tokens(self, name: str) -> dict[str, float]:
+        """What was counted of the request in the scope of a name."""
+        marks = self.marks(name, "request")
+        return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
+
     @property
     def left_open(self) -> int:
         """Scopes that nobody closed."""

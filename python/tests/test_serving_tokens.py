@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from helpers import Run, serve
-
-
-def counts(run: Run, name: str) -> dict[str, float]:
-    """The tokens of the request in the scope of a name."""
-    marks = run.marks(name, "request")
-    return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
+from helpers import serve
 
 
 def test_usage_is_found_in_objects_dicts_and_streams(tmp_path: Path) -> None:
@@ -68,17 +62,17 @@ for bad in (-1, 1.5, True, "3"):
         pass
 """,
     )
-    assert counts(run, "object") == {
+    assert run.tokens("object") == {
         "input_tokens": 5, "output_tokens": 6, "total_tokens": 11, "cached_tokens": 4,
     }
-    assert counts(run, "responses") == {
+    assert run.tokens("responses") == {
         "input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "reasoning_tokens": 1,
     }
-    assert counts(run, "none") == {}, "not captured is not 0"
-    assert counts(run, "chat") == {"input_tokens": 11, "output_tokens": 30, "total_tokens": 41}
+    assert run.tokens("none") == {}, "not captured is not 0"
+    assert run.tokens("chat") == {"input_tokens": 11, "output_tokens": 30, "total_tokens": 41}
     assert run.marks("chat", "request")["time_to_first_token_ms"]["last"] >= 31
-    assert counts(run, "no usage") == {"output_tokens": 2}
-    assert counts(run, "given") == {"output_tokens": 101, "input_tokens": 2, "total_tokens": 103}
+    assert run.tokens("no usage") == {"output_tokens": 2}
+    assert run.tokens("given") == {"output_tokens": 101, "input_tokens": 2, "total_tokens": 103}
 
 
 def test_parts_of_responses_and_of_server_sent_events(tmp_path: Path) -> None:
@@ -122,13 +116,13 @@ with hodo.scope("words"):
     list(answer("data:", " x", ":", "id: 5", "data: {broken", ""))
 """,
     )
-    assert counts(run, "responses") == {"output_tokens": 2}
+    assert run.tokens("responses") == {"output_tokens": 2}
     assert run.marks("responses", "request")["time_to_first_token_ms"]["last"] >= 60
-    assert counts(run, "with usage") == {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    assert counts(run, "sse") == {"output_tokens": 2, "input_tokens": 7, "total_tokens": 9}
+    assert run.tokens("with usage") == {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    assert run.tokens("sse") == {"output_tokens": 2, "input_tokens": 7, "total_tokens": 9}
     assert run.marks("sse", "request")["time_to_first_token_ms"]["last"] >= 60
-    assert counts(run, "plain events") == {"output_tokens": 1}
-    assert counts(run, "words") == {"output_tokens": 5}
+    assert run.tokens("plain events") == {"output_tokens": 1}
+    assert run.tokens("words") == {"output_tokens": 5}
 
 
 def test_numbers_of_numpy_and_coroutines_of_types(tmp_path: Path) -> None:
@@ -239,7 +233,7 @@ with hodo.scope("own"):
     list(answer({"type": "text", "text": "hi"}, {"type": "token"}))
 """,
     )
-    assert counts(run, "chat") == {"output_tokens": 2}
-    assert counts(run, "chat with usage") == {"input_tokens": 4, "output_tokens": 6, "total_tokens": 10}
-    assert counts(run, "messages") == {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
-    assert counts(run, "own") == {"output_tokens": 2}
+    assert run.tokens("chat") == {"output_tokens": 2}
+    assert run.tokens("chat with usage") == {"input_tokens": 4, "output_tokens": 6, "total_tokens": 10}
+    assert run.tokens("messages") == {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
+    assert run.tokens("own") == {"output_tokens": 2}
