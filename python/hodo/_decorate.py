@@ -1,4 +1,4 @@
-"""Scopes as decorators, and functions that carry their scope to another thread."""
+"""Scopes as decorators."""
 
 from __future__ import annotations
 
@@ -166,19 +166,3 @@ def _awaiting(awaitable: Any) -> Any:
 
 def _send(inner: Any, sent: Any) -> Any:
     return next(inner) if sent is None else inner.send(sent)
-
-
-def carry(function: Function) -> Function:
-    from hodo._request import around
-
-    link, request = _hodo.current(), around.get()
-
-    def carried(*args: Any, **kwargs: Any) -> Any:
-        token = around.set(request)
-        try:
-            with _hodo.attach(link):
-                return function(*args, **kwargs)
-        finally:
-            around.reset(token)
-
-    return functools.update_wrapper(carried, function)  # type: ignore[return-value]

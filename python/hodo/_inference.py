@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import io
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from hodo import _hodo, _streams, hooks
+from hodo import _hodo, _managers, _streams, hooks
 from hodo._decorate import _Step
 from hodo._request import Meter, Request
 
@@ -146,20 +145,31 @@ def answered(request: Request, result: Any) -> Any:
     """What the caller gets: a stream ends the request when it ends, anything else ends it now."""
     if inspect.iscoroutine(result):
         return _awaited(request, result)
-    if callable(getattr(type(result), "add_done_callback", None)):
+    is_future = callable(getattr(type(result), "add_done_callback", None))
+    stream = _streams.of(request, result)
+    if stream is not None:
+        # As of gRPC: read part by part, or waited for as a whole.
+        if is_future and not result.done():
+            result.add_done_callback(functools.partial(_unread_done, request))
+        return stream
+    if is_future:
         result.add_done_callback(functools.partial(_future_done, request))
         return result
-    stream = _stream(request, result)
-    if stream is not None:
-        return stream
+    if _managers.is_manager(result):
+        return _managers.Manager(request, result)
     # Starlette and FastAPI answer with an object that has the stream in it.
-    body = _stream(request, getattr(result, "__dict__", {}).get("body_iterator"))
+    body = _streams.of(request, getattr(result, "__dict__", {}).get("body_iterator"))
     if body is not None:
         result.body_iterator = body
         return result
     request.meter.response(result)
     request.end()
     return result
+
+
+def _unread_done(request: Request, future: Any) -> None:
+    if not request.meter.is_read:
+        _future_done(request, future)
 
 
 def _future_done(request: Request, future: Any) -> None:
@@ -188,17 +198,4 @@ def _error_of(future: Any) -> BaseException | None:
         future.value()
     except BaseException as raised:
         return raised
-    return None
-
-
-def _stream(request: Request, result: Any) -> Any:
-    """``result`` as a stream that ends the request; None for what is no stream."""
-    if inspect.isgenerator(result):
-        return _streams.steps(request, result)
-    if isinstance(result, AsyncIterator):
-        return _streams.of_async(request, result)
-    if isinstance(result, AsyncIterable):
-        return _streams.AsyncStreams(request, result)
-    if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
-        return _streams.Stream(request, result)
     return None

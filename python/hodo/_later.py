@@ -40,16 +40,19 @@ def bench(
 
 
 def carry(function: Function) -> Function:
-    """``function``, to be run on another thread inside the scope that is current here.
+    """``function``, to be run on another thread inside the scope and the request that are current here.
 
     ::
 
         with hodo.scope("request"):
             executor.submit(hodo.carry(work), item)
-    """
-    from hodo import _decorate
 
-    return _decorate.carry(function)
+    Coroutine functions and those that make generators stay what they are, and carry too; what reads a
+    generator stays where it is.
+    """
+    from hodo import _carry
+
+    return _carry.carry(function)
 
 
 def child_env() -> dict[str, str]:
@@ -88,9 +91,10 @@ else:
                 async for token in engine.generate(prompt):
                     yield token
 
-        For functions, coroutines, generators, async generators, and functions that return one of these
-        or a stream object. The scope ``request`` is under the scope that called, has a ``request_id``,
-        and stays open until its stream has ended, was closed, or is dropped unread. Its summary marks
+        For functions, coroutines, generators, async generators, and functions that return one of these,
+        a stream object or a manager of one. The scope ``request`` is under the scope that called, has a
+        ``request_id``, and stays open until its stream has ended, was closed, or is dropped unread, or
+        its manager was left. Its summary marks
         are ``request_duration_ms``, of streams ``time_to_first_token_ms``, and where tokens are known
         ``input_tokens``, ``output_tokens``, ``total_tokens`` and ``tokens_per_second``: from
         :func:`tokens`, from a ``usage`` as OpenAI's, from ``generate`` of transformers, else from

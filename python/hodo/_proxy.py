@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MethodType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,8 @@ class Proxy:
     """
 
     _hodo_stream: Any
+    # Methods that it has only where the other has one of the name.
+    _hodo_where_there: Mapping[str, Callable[..., Any]] = {}
 
     def __new__(cls, _request: Any, stream: Any) -> Self:
         made: Self = object.__new__(_class_for(cls, type(stream)))
@@ -31,7 +34,9 @@ class Proxy:
     def __getattr__(self, name: str) -> Any:
         if name.startswith(_OWN):
             raise AttributeError(name)
-        return getattr(self._hodo_stream, name)
+        found = getattr(self._hodo_stream, name)
+        own = self._hodo_where_there.get(name)
+        return found if own is None else MethodType(own, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith(_OWN):
@@ -42,6 +47,10 @@ class Proxy:
     def __delattr__(self, name: str) -> None:
         delattr(self._hodo_stream, name)
 
+    def _hodo_entered(self, given: Any) -> Any:
+        """What `with` binds: the other object may give itself, or something else."""
+        return self if given is self._hodo_stream else given
+
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._hodo_stream)
@@ -50,7 +59,7 @@ class Proxy:
 _classes: WeakKeyDictionary[type, dict[type, type]] = WeakKeyDictionary()
 
 
-def _class_for(proxy: type, kind: type) -> type:
+def _class_for(proxy: type[Proxy], kind: type) -> type:
     """``proxy`` with the special methods of ``kind``, which Python looks for in the class alone."""
     made = _classes.setdefault(kind, {})
     if proxy not in made:
@@ -62,6 +71,8 @@ def _class_for(proxy: type, kind: type) -> type:
         }
         # Of one that cannot be hashed, so that it cannot here either.
         methods |= {name: None for name in names if getattr(kind, name, _OWN) is None}
+        where_there = proxy._hodo_where_there
+        methods |= {name: where_there[name] for name in where_there if hasattr(kind, name)}
         made[proxy] = type(proxy.__name__, (proxy,), {"__slots__": (), **methods})
     return made[proxy]
 

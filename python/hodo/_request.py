@@ -27,6 +27,8 @@ class Meter:
         self._start_ns = time.perf_counter_ns()
         self._first_ns = self._last_ns = self._failed_ns = 0
         self._counts: dict[str, dict[str, int]] = {}
+        # One that the garbage collector may come back into, to end the request.
+        self._adding = threading.RLock()
         # Counts by itself: several threads may read one stream.
         self._parts = itertools.count()
 
@@ -39,13 +41,19 @@ class Meter:
 
     def add(self, source: str, **counts: int) -> None:
         """Adds to what ``source`` has counted so far."""
-        known = self._counts.setdefault(source, {})
-        for name, count in counts.items():
-            known[name] = known.get(name, 0) + count
+        with self._adding:
+            known = self._counts.setdefault(source, {})
+            for name, count in counts.items():
+                known[name] = known.get(name, 0) + count
 
     def stream(self) -> None:
         """The answer is a stream that is being read: its parts are counted."""
         self._counts.setdefault("chunks", {_usage.OUTPUT: 0})
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the answer is a stream of which anything was asked for."""
+        return "chunks" in self._counts
 
     def chunk(self, item: Any) -> None:
         """Takes a part of a stream that has just come."""
@@ -82,9 +90,11 @@ class Meter:
         """The request has ended."""
         took_ns = (self._failed_ns or time.perf_counter_ns()) - self._start_ns
         self.mark("request_duration_ms", took_ns / 1e6)
-        if "chunks" in self._counts:
+        if self.is_read:
             self._counts["chunks"][_usage.OUTPUT] = next(self._parts)
-        names = dict.fromkeys(name for counts in self._counts.values() for name in counts)
+        # Copies: another thread may add meanwhile.
+        counted = [tuple(counts) for counts in tuple(self._counts.values())]
+        names = dict.fromkeys(name for counts in counted for name in counts)
         for name in names:
             count, source = self.count(name) or (0, "")
             self.mark(name, count, source=source)
@@ -144,7 +154,7 @@ class Inside:
 
     __slots__ = ("_around", "_stack", "_token")
 
-    def __init__(self, around: Around, stack: _hodo.Steps | _hodo.Attach) -> None:
+    def __init__(self, around: Around | None, stack: _hodo.Steps | _hodo.Attach) -> None:
         self._around, self._stack = around, stack
 
     def __enter__(self) -> None:
@@ -179,6 +189,7 @@ class Request:
             trace = outside.trace if outside else Trace.starting_at(self._link.id)
         # Not the exception: that has the frames which have the stream which has this.
         self._failure: type[BaseException] | None = None
+        self._is_held = self._is_whole = False
         self.meter = meter(self._link, chunk_times)
         self.around = Around(own, trace, self.meter)
 
@@ -218,6 +229,9 @@ class Request:
 
     def end(self, error: BaseException | None = None) -> None:
         """Ends it, the first time: as failed by ``error``, unless its reader just left it."""
+        if self._is_held:
+            self._read_to(error)
+            return
         if not self._once.acquire(blocking=False):
             return
         left = isinstance(error, GeneratorExit)
@@ -227,15 +241,36 @@ class Request:
         self.meter.finish()
         self._steps.end(None if failure is None else str(failure.__name__))
 
+    def hold(self) -> None:
+        """What its answer is read by is opened and closed: the end of the one is not yet the other's."""
+        self._is_held = True
+
+    def _read_to(self, error: BaseException | None) -> None:
+        if error is None:
+            self._is_whole = True
+        else:
+            self.failed(error)
+
+    def let_go(self, error: BaseException | None = None) -> None:
+        """What was held is closed, and the request ends: early, if its stream was left before its end."""
+        self._is_held = False
+        if error is None and self.meter.is_read and not self._is_whole:
+            error = GeneratorExit()
+        self.end(error)
+
     def __del__(self) -> None:
         if hasattr(self, "around"):
+            self._is_held = False
             self.end(GeneratorExit())
 
 
 def _id(given: Any, outside: Around | None) -> str:
     """The id of a request: its own, or that of the HTTP request it is made in."""
     if given is not None:
-        return str(given)
+        try:
+            return str(given)
+        except Exception:  # an object of the program's own may raise anything
+            pass
     is_in_http = outside is not None and outside.meter is None
     return outside.id if outside is not None and is_in_http else new_id()
 

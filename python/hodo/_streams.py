@@ -4,61 +4,25 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import threading
 from collections.abc import (
     AsyncGenerator,
+    AsyncIterable,
     AsyncIterator,
     Callable,
     Generator,
     Iterator,
 )
-from typing import Any
+from typing import Any, Self
 
-from hodo._decorate import _send, _Step
+from hodo._decorate import _Step
 from hodo._proxy import Proxy
 from hodo._request import Request
 
 
-def steps(request: Request, inner: Iterator[Any]) -> Generator[Any, Any, Any]:
-    """``inner`` item by item, with everything that generators take."""
-    made = _steps(request, inner)
-    # Of one that has not begun nothing runs when it is closed.
-    next(made)
-    return made
-
-
-def _steps(request: Request, inner: Iterator[Any]) -> Generator[Any, Any, Any]:
-    # Lists of one, taken out to be handed on: what is kept here would live as long as the reader waits.
-    items: list[Any] = [None]
-    steps: list[Callable[[], Any]] = []
-    try:
-        while True:
-            try:
-                sent = yield items.pop()
-            except GeneratorExit:
-                if inspect.isgenerator(inner):
-                    with request.inside():
-                        inner.close()
-                raise
-            except BaseException as error:
-                steps.append(functools.partial(inner.throw, error))  # type: ignore[attr-defined]
-            else:
-                steps.append(functools.partial(_send, inner, sent))
-                del sent
-            request.meter.stream()
-            with request.inside():
-                items.append(steps.pop()())
-            request.meter.chunk(items[0])
-    except StopIteration as stop:
-        request.end()
-        return stop.value
-    except BaseException as error:
-        request.end(error)
-        raise
-
-
 async def async_steps(request: Request, inner: Any) -> AsyncGenerator[Any, Any]:
-    """The same for async generators and iterators."""
+    """An async generator part by part, with everything that such take."""
     steps: list[Callable[[], Any]] = [inner.__anext__]
     items: list[Any] = []
     request.meter.stream()
@@ -152,14 +116,58 @@ class _Read:
         return item
 
 
-class Stream(Proxy):
+def _enter(stream: Any) -> Any:
+    return stream._hodo_entered(stream._hodo_stream.__enter__())
+
+
+def _exit(stream: Any, *raised: Any) -> Any:
+    stream._hodo_request.end(GeneratorExit())
+    return stream._hodo_stream.__exit__(*raised)
+
+
+async def _aenter(stream: Any) -> Any:
+    return stream._hodo_entered(await stream._hodo_stream.__aenter__())
+
+
+async def _aexit(stream: Any, *raised: Any) -> Any:
+    stream._hodo_request.end(GeneratorExit())
+    return await stream._hodo_stream.__aexit__(*raised)
+
+
+def _close(stream: Any) -> Any:
+    stream._hodo_request.end(GeneratorExit())
+    return stream._hodo_stream.close()
+
+
+def _aclose(stream: Any) -> Any:
+    stream._hodo_request.end(GeneratorExit())
+    return stream._hodo_stream.aclose()
+
+
+class _Closing(Proxy):
+    """What is closed, in its own ways, and with it the request."""
+
+    _hodo_where_there = {
+        "__enter__": _enter,
+        "__exit__": _exit,
+        "__aenter__": _aenter,
+        "__aexit__": _aexit,
+        "close": _close,
+        "aclose": _aclose,
+    }
+
+    def __init__(self, request: Request, stream: Any) -> None:
+        self._hodo_request = request
+
+
+class Stream(_Closing):
     """A stream object that is iterated over."""
 
     def __init__(self, request: Request, stream: Iterator[Any]) -> None:
-        self._hodo_request = request
+        super().__init__(request, stream)
         self._hodo_readers = _Readers(request)
 
-    def __iter__(self) -> Stream:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Any:
@@ -168,83 +176,73 @@ class Stream(Proxy):
         with _Read(self._hodo_readers) as read:
             return read.next(self._hodo_stream)
 
-    def __enter__(self) -> Stream:
-        enter = getattr(self._hodo_stream, "__enter__", None)
-        if enter is not None:
-            enter()
-        return self
 
-    def __exit__(self, *raised: Any) -> Any:
-        self._hodo_request.end(GeneratorExit())
-        leave = getattr(self._hodo_stream, "__exit__", self._close_stream)
-        return leave(*raised)
+class Generated(Proxy):
+    """A generator: one that has raised is over, and one that is dropped is closed."""
 
-    def close(self) -> None:
-        """Closes the stream, and with it the request."""
-        self._hodo_request.end(GeneratorExit())
-        self._close_stream()
-
-    def _close_stream(self, *_raised: Any) -> None:
-        close = getattr(self._hodo_stream, "close", None)
-        if callable(close):
-            close()
-
-
-class _AsyncClosing(Proxy):
-    """What is closed asynchronously, and with it the request."""
-
-    def __init__(self, request: Request, stream: Any) -> None:
+    def __init__(self, request: Request, stream: Generator[Any, Any, Any]) -> None:
         self._hodo_request = request
+        # It refuses a second reader itself, who is in no request then.
+        self._hodo_turn = threading.Lock()
 
-    async def __aenter__(self) -> Any:
-        enter = getattr(self._hodo_stream, "__aenter__", None)
-        if enter is not None:
-            await enter()
+    def __iter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *raised: Any) -> Any:
-        self._hodo_request.end(GeneratorExit())
-        leave = getattr(self._hodo_stream, "__aexit__", self._close_stream)
-        return await leave(*raised)
+    def __next__(self) -> Any:
+        return self._hodo_read(self._hodo_stream.__next__)
+
+    def send(self, value: Any) -> Any:
+        """Goes on with ``value``."""
+        return self._hodo_read(self._hodo_stream.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """Goes on with an exception."""
+        return self._hodo_read(self._hodo_stream.throw, *error)
 
     def close(self) -> Any:
-        """Closes the stream, and with it the request; to be awaited where the stream's own is."""
-        self._hodo_request.end(GeneratorExit())
-        return self._closed_by("close", "aclose")
+        """Closes it, and with it the request."""
+        closed = self._hodo_step(self._hodo_stream.close)
+        if self._hodo_stream.gi_frame is None:
+            self._hodo_request.end(GeneratorExit())
+        return closed
 
-    def aclose(self) -> Any:
-        """The same by the other name: streams have one of them, or both."""
-        self._hodo_request.end(GeneratorExit())
-        return self._closed_by("aclose", "close")
+    def __del__(self) -> None:
+        # Not by the generator's own end: what that closes is inside of the request.
+        if not self._hodo_request.is_over:
+            self.close()
 
-    def _closed_by(self, *names: str) -> Any:
-        for name in names:
-            close = getattr(self._hodo_stream, name, None)
-            if callable(close):
-                return close()
-        return _Nothing()
+    def _hodo_read(self, step: Callable[..., Any], *given: Any) -> Any:
+        request = self._hodo_request
+        if request.is_over:
+            return step(*given)
+        request.meter.stream()
+        item = self._hodo_step(step, *given)
+        request.meter.chunk(item)
+        return item
 
-    async def _close_stream(self, *_raised: Any) -> None:
-        closed = self._closed_by("aclose", "close")
-        if inspect.isawaitable(closed):
-            await closed
+    def _hodo_step(self, step: Callable[..., Any], *given: Any) -> Any:
+        if self._hodo_request.is_over or not self._hodo_turn.acquire(blocking=False):
+            return step(*given)
+        try:
+            with self._hodo_request.inside():
+                return step(*given)
+        except BaseException as error:
+            # One that only refused, as what is sent before it has begun, goes on.
+            if self._hodo_stream.gi_frame is None:
+                self._hodo_request.end(None if isinstance(error, StopIteration) else error)
+            raise
+        finally:
+            self._hodo_turn.release()
 
 
-class _Nothing:
-    """May be awaited, or not."""
-
-    def __await__(self) -> Iterator[Any]:
-        return iter(())
-
-
-class AsyncStream(_AsyncClosing):
+class AsyncStream(_Closing):
     """A stream object that is iterated over asynchronously."""
 
     def __init__(self, request: Request, stream: AsyncIterator[Any]) -> None:
         super().__init__(request, stream)
         self._hodo_readers = _Readers(request)
 
-    def __aiter__(self) -> AsyncStream:
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
@@ -254,9 +252,22 @@ class AsyncStream(_AsyncClosing):
             return await read.anext(self._hodo_stream)
 
 
-class AsyncStreams(_AsyncClosing):
+class AsyncStreams(_Closing):
     """An object that makes the iterator it is read by."""
 
     def __aiter__(self) -> AsyncIterator[Any]:
         items: AsyncIterator[Any] = self._hodo_stream.__aiter__()
         return items if self._hodo_request.is_over else of_async(self._hodo_request, items)
+
+
+def of(request: Request, result: Any) -> Any:
+    """``result`` as a stream that ends the request; None for what is no stream."""
+    if inspect.isgenerator(result):
+        return Generated(request, result)
+    if isinstance(result, AsyncIterator):
+        return of_async(request, result)
+    if isinstance(result, AsyncIterable):
+        return AsyncStreams(request, result)
+    if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
+        return Stream(request, result)
+    return None

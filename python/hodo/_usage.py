@@ -21,6 +21,10 @@ _PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("output_tokens_details", "reasoning_tokens"),
     ),
 }
+# Where an event of a stream has the answer, or the part of it, that it is about.
+_INNER = ("response", "message", "chunk")
+# Events of responses, of messages and of chats: each kind of them that has no part of the answer says how far it is.
+_EVENTS = ("response.", "message_", "content_block_", "content.", "refusal.", "tool_calls.", "logprobs.")
 _TEXTS = (
     "content",
     "reasoning_content",
@@ -38,9 +42,9 @@ def usage(response: Any) -> dict[str, int]:
         return {}
     try:
         found = _part(response, "usage")
-        if found is None:
-            # The last event of a stream of responses holds the whole response.
-            found = _part(_part(response, "response"), "usage")
+        for inner in _INNER:
+            if found is None:
+                found = _part(_part(response, inner), "usage")
         return {} if found is None else _counts(found)
     except Exception:  # a property of the program's own object may raise anything
         return {}
@@ -62,21 +66,32 @@ def _counts(found: Any) -> dict[str, int]:
 def carries_tokens(item: Any) -> bool:
     """Whether a part of a stream has anything of the answer in it.
 
-    The first chunk of a chat only says who speaks, and the last one only what it cost. Of responses most
-    events only say how far it is.
+    The first chunk of a chat only says who speaks, and the last one only what it cost. Of responses and
+    messages most events only say how far it is, or say again what others said.
     """
     if isinstance(item, (str, bytes)):
         return bool(item)
     try:
         kind = _part(item, "type")
-        if isinstance(kind, str) and kind.startswith("response."):
-            return kind.endswith(".delta") and bool(_part(item, "delta"))
+        if kind == "chunk":
+            item = _part(item, "chunk")
+        elif isinstance(kind, str) and kind.startswith(_EVENTS):
+            return _is_delta(kind) and bool(_part(item, "delta"))
+        elif isinstance(kind, str) and _part(item, "snapshot") is not None:
+            # Made by the client, of an event that has come before it.
+            return False
         choices = _part(item, "choices")
         if not isinstance(choices, (list, tuple)):
             return True
         return any(_has_text(choice) for choice in choices)
     except Exception:  # as above
         return True
+
+
+def _is_delta(kind: str) -> bool:
+    return kind == "content_block_delta" or (
+        kind.startswith("response.") and kind.endswith(".delta")
+    )
 
 
 def _has_text(choice: Any) -> bool:

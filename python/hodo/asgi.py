@@ -61,7 +61,7 @@ class Middleware:
             await self.app(scope, receive, send)
             return
         scope[_SEEN] = True
-        headers = _headers(scope.get("headers") or ())
+        headers = _headers(scope)
         trace = Trace.read(headers.get(b"traceparent"))
         id = _id(headers.get(b"x-request-id", b"")) or new_id()
         attrs = {name: scope[name] for name in ("method", "path") if name in scope}
@@ -77,17 +77,33 @@ class Middleware:
                 answer.finish(scope)
 
 
-def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+def _headers(scope: Event) -> dict[bytes, bytes]:
     """The headers that are read; of one that is there twice none, as its sender is unclear."""
-    found: dict[bytes, bytes] = {}
-    twice = set()
-    for name, value in pairs:
-        name = bytes(name).lower()
-        if name in (b"traceparent", b"x-request-id"):
-            if name in found:
-                twice.add(name)
-            found[name] = bytes(value)
-    return {name: value for name, value in found.items() if name not in twice}
+    found: dict[bytes, list[bytes]] = {}
+    for pair in _pairs(scope):
+        try:
+            name, value = map(_bytes, pair)
+        except (TypeError, ValueError):  # it is for the application to judge
+            continue
+        if name.lower() in (b"traceparent", b"x-request-id"):
+            found.setdefault(name.lower(), []).append(value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _pairs(scope: Event) -> Iterable[Any]:
+    pairs = scope.get("headers") or ()
+    if isinstance(pairs, (list, tuple)):
+        return pairs
+    try:
+        # By the standard they may be such as can be read once, and that is the application's to do.
+        pairs = scope["headers"] = list(pairs)
+    except Exception:  # code of the server's own may raise anything
+        return ()
+    return pairs
+
+
+def _bytes(text: Any) -> bytes:
+    return text.encode("latin-1") if isinstance(text, str) else bytes(memoryview(text))
 
 
 def _id(given: bytes) -> str | None:
@@ -104,9 +120,16 @@ class _Answer:
         self._send = send
         self._start_ns = time.perf_counter_ns()
         self._bytes: int | None = None
-        self._status: int | None = None
+        self._status: Any = None
 
     async def send(self, event: Event) -> None:
+        try:
+            self._watch(event)
+        except Exception:  # what is wrong with it is for the server to say
+            pass
+        await self._send(event)
+
+    def _watch(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "http.response.start":
             self._status = event.get("status")
@@ -115,7 +138,6 @@ class _Answer:
             self._status = event.get("code", 1000)
         elif kind == "http.response.body":
             self._count(len(event.get("body") or b""))
-        await self._send(event)
 
     def _count(self, size: int) -> None:
         if size and not self._bytes:
@@ -127,10 +149,18 @@ class _Answer:
         """The application is done with the request."""
         if self._bytes is not None:
             self._opened.mark("response_bytes", self._bytes, "summary")
-        route = getattr(scope.get("route"), "path", None)
-        if isinstance(route, str):
+        route = _route(scope)
+        if route is not None:
             self._opened.set(route=route)
-        if self._status is not None:
+        if isinstance(self._status, int):
             self._opened.set(status=self._status)
             if scope.get("type") == "http" and self._status >= 500:
                 self._opened.fail(ServerError)
+
+
+def _route(scope: Event) -> str | None:
+    try:
+        path = getattr(scope.get("route"), "path", None)
+    except Exception:  # a property of the application's own object may raise anything
+        return None
+    return path if isinstance(path, str) else None

@@ -186,3 +186,74 @@ asyncio.run(main())
 """,
     )
     assert run.tree == "http 3"
+
+
+def test_headers_that_can_be_read_once_are_the_applications(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+async def app(scope, receive, send):
+    seen.append([name for name, value in scope["headers"]])
+
+class Broken:
+    def __iter__(self):
+        raise OSError("gone")
+
+async def main():
+    for headers in ((pair for pair in PAIRS), dict(PAIRS).items(), tuple(PAIRS), PAIRS):
+        await Middleware(app)({"type": "http", "path": "/", "headers": headers}, None, None)
+    for text in ([("host", "x"), ("X-Request-Id", "r-2")], [("\u20ac", 5), 7, None, (b"host", 10**15)]):
+        given = {"type": "http", "path": "/", "headers": text}
+        async def judged(scope, receive, send):
+            assert scope["headers"] is text
+        await Middleware(judged)(given, None, None)
+    async def bare(scope, receive, send):
+        assert isinstance(scope["headers"], Broken)
+    await Middleware(bare)({"type": "http", "path": "/", "headers": Broken()}, None, None)
+
+PAIRS, seen = [(b"host", b"x"), (b"x-request-id", b"r-1")], []
+asyncio.run(main())
+assert seen == [[b"host", b"x-request-id"]] * 4, seen
+""",
+    )
+    ids = [attrs["request_id"] for attrs in run.attributes("http")]
+    assert ids[:5] == ["r-1"] * 4 + ["r-2"] and len(ids) == 7
+    assert run.node("http")["failed"] == 0
+
+
+def test_what_an_application_sends_never_fails_its_request(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+class Route:
+    @property
+    def path(self):
+        raise RuntimeError("not yet")
+
+def answers(*events):
+    async def app(scope, receive, send):
+        scope["route"] = Route()
+        for event in events:
+            await send(event)
+        if scope["path"] == "/broken":
+            raise LookupError("its own")
+    return Middleware(app)
+
+async def main():
+    for status in ("200", None, b"500", 503):
+        start = {"type": "http.response.start", "status": status}
+        assert await call(answers(start, {"type": "http.response.body", "body": 5})) != []
+    await call(answers("no event"))
+    try:
+        await call(answers({"type": "http.response.start", "status": "500"}), "/broken")
+        raise SystemExit("not raised")
+    except LookupError:
+        pass
+asyncio.run(main())
+""",
+    )
+    told = run.attributes("http")
+    assert [attrs.get("status") for attrs in told] == [None, None, None, 503, None, None]
+    assert [attrs.get("error") for attrs in told] == [None] * 3 + ["ServerError", None, "LookupError"]

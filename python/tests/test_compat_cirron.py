@@ -10,7 +10,7 @@ from typing import Any
 
 import hodo.compat.cirron as ci
 import pytest
-from helpers import record
+from helpers import KINDS, STREAMS, record
 
 START = "import hodo.compat.cirron as ci\n"
 
@@ -230,46 +230,15 @@ def test_requests_and_streams(tmp_path: Path) -> None:
     run = record(
         tmp_path,
         START
+        + "scope = ci.scope\n"
+        + KINDS
         + """
-import asyncio
-
-@ci.inference
-def plain(x):
-    with ci.scope("model"):
-        return {"text": "hi", "usage": {"prompt_tokens": 3, "completion_tokens": 4}}
-
-@ci.inference(config={"stream_chunk_timing": True})
-def stream(n):
-    for i in range(n):
-        with ci.scope("token"):
-            received = yield i
-    return received
-
-@ci.inference
-async def async_plain(x):
-    async def part():
-        with ci.scope("part"):
-            await asyncio.sleep(0)
-    await asyncio.gather(part(), part())
-    return x
-
-@ci.inference
-async def async_stream(n):
-    for i in range(n):
-        await asyncio.sleep(0)
-        yield i
-
-def drive(generator):
-    got = [next(generator)]
-    try:
-        while True:
-            got.append(generator.send("s"))
-    except StopIteration as stop:
-        return got, stop.value
+plain, coroutine, async_stream = map(ci.inference, (plain, coroutine, async_stream))
+stream = ci.inference(config={"stream_chunk_timing": True})(stream)
 
 async def main():
-    assert await async_plain(5) == 5
-    assert [i async for i in async_stream(4)] == [0, 1, 2, 3]
+    assert await coroutine(5) == 5
+    assert await drive_async(async_stream(4)) == [0, 1, 2, 3]
 
 assert plain(1)["text"] == "hi"
 assert plain._cirron_config == {} and plain.__name__ == "plain"
@@ -395,8 +364,9 @@ def test_a_providers_stream_object_stays_what_it_is(tmp_path: Path) -> None:
     run = record(
         tmp_path,
         START
+        + STREAMS
         + """
-import io, asyncio
+import io
 
 class Usage:
     prompt_tokens, completion_tokens, total_tokens = 5, 40, 45
@@ -405,39 +375,13 @@ class Chunk:
     def __init__(self, usage=None):
         self.usage = usage
 
-class Stream:
-    response_id = "r-1"
-    closed = False
-    def __init__(self):
-        self.left = [Chunk(), Chunk(Usage())]
-    def __iter__(self):
-        return self
-    def __next__(self):
-        if not self.left:
-            raise StopIteration
-        return self.left.pop(0)
-    def close(self):
-        Stream.closed = True
-
-class AsyncStream:
-    response_id = "r-2"
-    def __init__(self):
-        self.left = [Chunk(), Chunk()]
-    def __aiter__(self):
-        return self
-    async def __anext__(self):
-        await asyncio.sleep(0)
-        if not self.left:
-            raise StopAsyncIteration
-        return self.left.pop(0)
-
 @ci.inference
 def ask():
-    return Stream()
+    return Stream(Chunk(), Chunk(Usage()))
 
 @ci.inference
 async def ask_async():
-    return AsyncStream()
+    return AsyncStream(Chunk(), Chunk())
 
 @ci.inference
 def download():

@@ -77,13 +77,39 @@ asyncio.run(main())
 """,
     )
     assert run.left_open == 0
-
-    def counts(name: str) -> dict[str, float]:
-        marks = run.marks(name, "request")
-        return {mark: marks[mark]["last"] for mark in marks if mark.endswith("_tokens")}
-
     usage = {"input_tokens": 9, "output_tokens": 12, "total_tokens": 21, "cached_tokens": 4}
-    assert counts("whole") == counts("counted") == usage
-    assert counts("stream") == counts("async") == {"output_tokens": 2}
-    assert counts("left") == {"output_tokens": 0}, "it has only said who speaks"
+    assert run.tokens("whole") == run.tokens("counted") == usage
+    assert run.tokens("stream") == run.tokens("async") == {"output_tokens": 2}
+    assert run.tokens("left") == {"output_tokens": 0}, "it has only said who speaks"
     assert "closed_early" in run.marks("left", "request")
+
+
+def test_a_manager_of_a_stream(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+@hodo.inference
+def ask():
+    return client.chat.completions.stream(**ASKED)
+
+@hodo.inference
+def ask_async():
+    return async_client.chat.completions.stream(**ASKED)
+
+with hodo.scope("sync"):
+    with ask() as events:
+        assert len(list(events)) > 3
+        assert events.get_final_completion().choices[0].message.content == "hello there"
+
+async def main():
+    async with ask_async() as events:
+        assert len([event async for event in events]) > 3
+with hodo.scope("async"):
+    asyncio.run(main())
+""",
+    )
+    assert run.left_open == 0
+    for name in ("sync", "async"):
+        marks = run.marks(name, "request")
+        assert marks["output_tokens"]["last"] == 2 and "closed_early" not in marks
