@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 from hodo import _control
+
+
+class Stand:
+    """What stands in a class for a function. In a class that is pickled by value, as those of a script are by
+    cloudpickle, that function stands instead: it is loaded where there is no hodo."""
+
+    def __init__(self, made: Any, inner: Any) -> None:
+        self._made = made
+        self.__wrapped__ = inner
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self._made.__get__(instance, owner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (operator.getitem, ((self.__wrapped__,), 0))
 
 
 class Undo:

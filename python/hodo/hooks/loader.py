@@ -16,6 +16,7 @@ from hodo import _children, _hodo
 from hodo.hooks import Settings, Undo, _asked, _loop
 from hodo.hooks._optimizer import kinds_of
 from hodo.hooks._spans import here
+from hodo.hooks._undo import Stand
 
 # Scopes of evaluations, of hooks and of programs.
 EVALUATIONS = ("evaluate", "predict", "validate", "test")
@@ -42,7 +43,7 @@ def hook(undo: Undo, kind: Any) -> None:
     """Makes passes over loaders of a class have scopes, unless those of the class above do already."""
     begin = kind.__iter__
     if getattr(begin, "_hodo", None) is not undo:
-        undo.patch(kind, "__iter__", _iterating(begin, undo))
+        undo.patch(kind, "__iter__", Stand(_iterating(begin, undo), begin))
 
 
 def _iterating(begin: Any, undo: Undo) -> Any:
