@@ -32,7 +32,7 @@ class _Now:
     def steps_of(self, optimizer: Any, state: State) -> dict[str, Any]:
         """What is said of an optimizer's step: how many backward passes it is of, where not one."""
         backwards, state.backwards = state.backwards, 0
-        loops = _loop.here.loops
+        loops = state.loops if state.tasks is None else _loop.loops_here()
         if loops and loops[-1].taken_for is not None:
             loops[-1].turn_out("epoch")
         is_in_eval = not getattr(state.trained(), "training", True)

@@ -6,11 +6,15 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from hodo import _control, _hodo
 from hodo.hooks import Settings, Undo
 from hodo.hooks._events import Events
+
+if TYPE_CHECKING:
+    from hodo.hooks._loop import Loop
 
 _scope = _hodo.scope
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
@@ -28,13 +32,17 @@ class State:
     __slots__ = (
         "backwards",
         "depth",
+        "evaluating",
+        "fetching",
         "forwards",
         "is_backward",
         "is_foreign",
         "is_optimizing",
         "is_tracing",
+        "loops",
         "modules",
         "stepped",
+        "tasks",
         "trained",
         "trained_in_eval",
         "usual",
@@ -63,6 +71,14 @@ class State:
         self.usual: Mapping[type, tuple[str, str]] = NOTHING
         """Name and tag of the scope of an outermost module by its class, where nothing else is to be
         said; nothing where that does not hold."""
+        self.loops: list[Loop] = []
+        """Loops that call back, the innermost last."""
+        self.tasks: WeakKeyDictionary[Any, list[Loop]] | None = None
+        """Those of asyncio's tasks, which take turns on a thread; None where no task was in any."""
+        self.fetching = 0
+        """Whether data are waited for."""
+        self.evaluating = 0
+        """Whether a framework evaluates, whatever the mode of its model."""
         # Autograd's own threads work for the thread that called backward.
         self.is_foreign = isinstance(threading.current_thread(), threading._DummyThread)
 

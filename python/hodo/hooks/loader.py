@@ -52,7 +52,7 @@ def _iterating(begin: Any, undo: Undo) -> Any:
         # A loader that asks another for its items, or the class above, has one pass, not two.
         if undo.done or _loop.is_fetching() or _is_starting(self):
             return begin(self)
-        return Pass(_begun(self, begin), _passes_of(self))
+        return Pass(_begun(self, begin), _passes_of(self), undo)
 
     __iter__._hodo = undo  # type: ignore[attr-defined]
     return __iter__
@@ -109,9 +109,10 @@ def _is_spawning(loader: Any) -> bool:
 class Pass:
     """One pass over a loader, instead of the iterator it has; what is its own begins with ``_hodo_``."""
 
-    def __init__(self, items: Any, passes: dict[str, int]) -> None:
+    def __init__(self, items: Any, passes: dict[str, int], undo: Undo) -> None:
         self._hodo_items = items
         self._hodo_passes = passes
+        self._hodo_undo = undo
         self._hodo_loop: _loop.Loop | None = None
         self._hodo_codes: tuple[CodeType, ...] = ()
         """The code of the loops that ask."""
@@ -163,6 +164,8 @@ class Pass:
         return self._hodo_items.__reduce_ex__(protocol)
 
     def __next__(self) -> Any:
+        if self._hodo_undo.done:
+            return next(self._hodo_items)
         # After the first items were asked for by hand, a loop may ask for the others.
         if self._hodo_next is None or self._hodo_next is Pass._hodo_by_hand:
             try:
@@ -258,7 +261,7 @@ def _is_training(outer: _loop.Loop | None) -> bool:
     """Whether a pass that begins now, in a loop or none, trains."""
     import torch
 
-    if _loop.here.evaluating or (outer is not None and outer.name in EVALUATIONS):
+    if here.state.evaluating or (outer is not None and outer.name in EVALUATIONS):
         return False
     if not torch.is_grad_enabled():
         return False
@@ -274,7 +277,7 @@ def _is_guess() -> bool:
     """Whether it is only by the mode of a model that a pass which begins now is for evaluation."""
     import torch
 
-    return not _loop.here.evaluating and bool(torch.is_grad_enabled())
+    return not here.state.evaluating and bool(torch.is_grad_enabled())
 
 
 def _is_inside(*names: str) -> bool:

@@ -63,7 +63,7 @@ class _Torch:
             self._undo.later(self._usual.clear)
         call, is_compiling, undo = module.__call__, self._is_compiling, self._undo
         outermost, inner = self._outermost, self._inner
-        spans, events, scope, loops = self._spans, self._spans.events, _hodo.scope, _loop.here
+        spans, events, scope = self._spans, self._spans.events, _hodo.scope
         any_autocast = self._any_autocast
         # torch's own does nothing but look for a compiled one: that saves a call of Python's.
         is_torchs = call is vars(module).get("_wrapped_call_impl")
@@ -85,7 +85,7 @@ class _Torch:
                 or events.left <= 0
                 or not spans.are_plain
                 or not self.training
-                or loops.fetching
+                or state.fetching
                 or any_autocast()
                 or (usual[0] != LOSS and state.trained() is not self)
             ):
