@@ -10,6 +10,7 @@ from types import MethodType
 from typing import Any
 
 from hodo import _hodo, hooks
+from hodo.hooks._undo import Stand
 
 METHODS = (
     "fit",
@@ -101,14 +102,13 @@ def _shape(args: Any, kwargs: Any) -> dict[str, int]:
     return dict(zip(("rows", "columns"), sizes))
 
 
-class Method:
+class Method(Stand):
     """What stands in a class for a method: also for one that an estimator has only at times, as ``predict``
     of a pipeline without a model."""
 
     def __init__(self, name: str, inner: Any) -> None:
+        super().__init__(None, inner)
         self._name = name
-        self.__wrapped__ = inner
-        self._function: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With a class that is pickled by value, as those of a script are by cloudpickle.
@@ -130,14 +130,14 @@ class Method:
 
     def _around(self, function: Any) -> Any:
         """The function that stands for another, the same each time."""
-        if getattr(self._function, "__wrapped__", None) is not function:
+        if getattr(self._made, "__wrapped__", None) is not function:
 
             @functools.wraps(function)
             def scoped(estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
                 return call(estimator, self._name, functools.partial(function, estimator), args, kwargs)
 
-            self._function = scoped
-        return self._function
+            self._made = scoped
+        return self._made
 
 
 def _method_there() -> Callable[..., Any]:

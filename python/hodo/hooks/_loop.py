@@ -78,10 +78,12 @@ class Loop:
         else:
             self._around = _hodo.current()
 
-    def turn_out(self, name: str) -> None:
-        """It is a pass of another kind than it was taken for."""
-        counts, self.taken_for = self.taken_for, None
-        if counts is not None:
+    def turn_out(self, name: str, is_sure: bool = True) -> None:
+        """It is a pass of this kind, whatever it was taken for."""
+        counts = self.taken_for
+        if is_sure:
+            self.taken_for = None
+        if counts is not None and name != self.name and not self.is_stale:
             index = counts.get(name, 0)
             counts[self.name] -= 1
             counts[name] = index + 1

@@ -113,6 +113,8 @@ class Pass:
         self._hodo_items = items
         self._hodo_passes = passes
         self._hodo_undo = undo
+        self._hodo_seen = (0, 0)
+        """Calls in the mode of evaluation, and backward passes, when it began."""
         self._hodo_loop: _loop.Loop | None = None
         self._hodo_codes: tuple[CodeType, ...] = ()
         """The code of the loops that ask."""
@@ -184,6 +186,8 @@ class Pass:
     def _hodo_end(self, error: BaseException | None = None) -> None:
         """Ends the scopes of the pass: as failed, unless it came to its end."""
         if self._hodo_loop is not None:
+            if self._hodo_loop.is_open and self._hodo_loop.is_here:
+                self._hodo_look(self._hodo_loop)
             self._hodo_loop.close(None if isinstance(error, StopIteration) else error)
             self._hodo_loop = None
 
@@ -208,12 +212,22 @@ class Pass:
         index = self._hodo_passes.get(name, 0)
         self._hodo_passes[name] = index + 1
         # The program's own scope of that kind is enough, as that of `hodo.epochs`.
-        self._hodo_loop = _loop.Loop(name, index, is_called=False, is_pass=not _is_inside(*alike))
-        if name == "evaluate" and outer is None and _is_guess():
-            # An optimizer that makes a step in it tells better.
+        is_pass = not _is_inside(*alike)
+        self._hodo_loop = _loop.Loop(name, index, is_called=False, is_pass=is_pass)
+        if outer is None and _is_guess() and (is_pass or name == "evaluate"):
+            # What is done in it tells better.
             self._hodo_loop.taken_for = self._hodo_passes
+            self._hodo_seen = (here.state.evals, here.state.backwards)
         self._hodo_loop.open()
         return Pass._hodo_stepping
+
+    def _hodo_look(self, loop: _loop.Loop) -> None:
+        """A pass in which a model was called in the mode of evaluation, and none trained, is none of training;
+        an optimizer that makes a step in it tells better still."""
+        evals, backwards = self._hodo_seen
+        state = here.state
+        if loop.taken_for is not None and state.evals != evals and state.backwards <= backwards:
+            loop.turn_out("evaluate", is_sure=False)
 
     def _hodo_passing(self) -> Any:
         return next(self._hodo_items)
@@ -245,6 +259,8 @@ class Pass:
             self._hodo_next = Pass._hodo_waiting
             return self._hodo_waiting()
         try:
+            if loop.taken_for is not None and loop.name == "epoch":
+                self._hodo_look(loop)
             loop.step_end()
             return loop.fetch(self._hodo_items)
         except BaseException as error:

@@ -296,3 +296,55 @@ def test_tasks_that_take_turns_ended_each_others_scopes(trained: Any, tree: Any)
               forward 8
               optimizer 8
     """)
+
+
+def test_inference_was_called_training(trained: Any, tree: Any) -> None:
+    run = trained("""
+        asked = mlp().eval()
+        for _ in range(2):
+            for x, _ in loader:
+                with torch.no_grad():
+                    asked(x)
+        with hodo.scope("one"):
+            for x, _ in loader:
+                asked(x)
+                break
+    """)
+    assert run.tree == tree("""
+        evaluate 2
+          step 8
+            data_wait 8
+            forward 8
+        one 1
+          evaluate 1
+            step 1
+              data_wait 1
+              forward 1
+    """)
+    assert [each["index"] for each in run.attributes("evaluate")] == [0, 1, 2]
+
+
+def test_a_teacher_in_the_mode_of_evaluation_makes_no_evaluation(trained: Any, tree: Any) -> None:
+    run = trained("""
+        teacher = mlp().eval()
+        for i, (x, y) in enumerate(loader):
+            with torch.no_grad():
+                teacher(x)
+            if i == 1:
+                step(x, y)
+        for i, (x, y) in enumerate(loader):
+            loss_of(x, y).backward()
+            with torch.no_grad():
+                teacher(x)
+            if i == 3:
+                optimizer.step()
+    """)
+    assert run.tree == tree("""
+        epoch 2
+          step 8
+            backward 5
+            data_wait 8
+            forward 13
+            optimizer 2
+    """)
+    assert [each["index"] for each in run.attributes("epoch")] == [0, 1]
