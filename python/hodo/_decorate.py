@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -10,6 +11,14 @@ from typing import Any, TypeVar
 from hodo import _hodo
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _reduce(template: _hodo.Scope) -> tuple[Any, ...]:
+    # cloudpickle takes a decorated function of a script along by value, and its scope with it.
+    return (_hodo.scope, (template.name, template.index))
+
+
+copyreg.pickle(_hodo.Scope, _reduce)
 
 
 def bare(function: Function) -> Function:

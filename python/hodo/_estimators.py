@@ -10,6 +10,7 @@ from types import MethodType
 from typing import Any
 
 from hodo import _hodo, hooks
+from hodo.hooks._undo import Stand
 
 METHODS = (
     "fit",
@@ -101,18 +102,22 @@ def _shape(args: Any, kwargs: Any) -> dict[str, int]:
     return dict(zip(("rows", "columns"), sizes))
 
 
-class Method:
-    """A method that an estimator has only at times, as ``predict`` of a pipeline without a model."""
+class Method(Stand):
+    """What stands in a class for a method: also for one that an estimator has only at times, as ``predict``
+    of a pipeline without a model."""
 
     def __init__(self, name: str, inner: Any) -> None:
+        super().__init__(None, inner)
         self._name = name
-        self._inner = inner
-        self._function: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With a class that is pickled by value, as those of a script are by cloudpickle.
+        return (_method_there(), (self._name, self.__wrapped__))
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        method = self._inner.__get__(estimator, owner)
+        method = self.__wrapped__.__get__(estimator, owner)
         if estimator is None:
-            return method
+            return self._around(method) if inspect.isfunction(self.__wrapped__) else method
         if inspect.ismethod(method):
             # One too, which has its object, is equal to itself and can be pickled.
             return MethodType(self._around(method.__func__), estimator)
@@ -125,34 +130,34 @@ class Method:
 
     def _around(self, function: Any) -> Any:
         """The function that stands for another, the same each time."""
-        if getattr(self._function, "__wrapped__", None) is not function:
+        if getattr(self._made, "__wrapped__", None) is not function:
 
             @functools.wraps(function)
             def scoped(estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
                 return call(estimator, self._name, functools.partial(function, estimator), args, kwargs)
 
-            self._function = scoped
-        return self._function
+            self._made = scoped
+        return self._made
+
+
+def _method_there() -> Callable[..., Any]:
+    """What makes a method anew where it is loaded. A function inside of one, which is pickled by value: where
+    there is no hodo the method is as it was."""
+
+    def method(name: str, inner: Any) -> Any:
+        import sys
+
+        there = sys.modules.get("hodo._estimators")
+        return inner if there is None else there.Method(name, inner)
+
+    return method
 
 
 def scoped(name: str, inner: Any) -> Any:
     """What stands in a class for ``inner``, which stood there as ``name``; None for what is no method."""
-    if isinstance(inner, (Method, staticmethod, classmethod, property)) or is_scoped(inner):
+    if isinstance(inner, (Method, staticmethod, classmethod, property)):
         return None
-    if not inspect.isfunction(inner):
-        return Method(name, inner) if hasattr(type(inner), "__get__") else None
-
-    @functools.wraps(inner)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return call(self, name, functools.partial(inner, self), args, kwargs)
-
-    method._hodo = True  # type: ignore[attr-defined]
-    return method
-
-
-def is_scoped(inner: Any) -> bool:
-    """Whether a function is one that :func:`scoped` made."""
-    return isinstance(inner, Method) or "_hodo" in getattr(inner, "__dict__", {})
+    return Method(name, inner) if hasattr(type(inner), "__get__") else None
 
 
 def wrap(estimator: Any) -> Any:
@@ -227,8 +232,7 @@ def _child(base: Any) -> Any:
 
 def _plain(inner: Any) -> Any:
     """What stood in a class before the hooks of all estimators, which may be undone."""
-    is_hooked = inspect.isfunction(inner) and is_scoped(inner)
-    return getattr(inner, "__wrapped__", inner) if is_hooked else inner
+    return inner.__wrapped__ if isinstance(inner, Method) else inner
 
 
 def _reduce(estimator: Any, protocol: Any) -> Any:

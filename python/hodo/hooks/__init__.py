@@ -206,6 +206,8 @@ def remove() -> None:
             _is_shared = False
     for hook in reversed(removed):
         hook.remove()
+    if "hodo.hooks._loop" in sys.modules:
+        sys.modules["hodo.hooks._loop"].forget()
 
 
 def state() -> dict[str, str]:

@@ -7,11 +7,12 @@ it so, and what ends scopes may be called again to do the rest.
 
 from __future__ import annotations
 
-import os
-import threading
+import sys
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from hodo import _hodo
+from hodo.hooks._spans import State, here
 
 
 class Loop:
@@ -49,32 +50,40 @@ class Loop:
         self.is_open = False
         self._is_over = False
         """Whether the scope of the pass was ended."""
-        self._home: list[Loop] = here.loops
-        """Those of the thread that opened it, which alone can end its scopes."""
+        self._home: list[Loop] = here.state.loops
+        """Those of the thread or task that opened it, which alone can end its scopes."""
+        self._hooking = _hooking
         self._failure: type[BaseException] | None = None
         """Class of the exception that it was left by. Not the exception: that holds the frames it went
         through, and they the loader with its workers."""
 
     @property
     def is_here(self) -> bool:
-        """Whether this thread opened it."""
-        return self._home is here.loops
+        """Whether this thread or task opened it."""
+        return self._home is loops_here()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it is of a hooking that was undone: its scopes are of a run that is over."""
+        return self._hooking != _hooking
 
     def open(self) -> None:
         """Begins the pass."""
         innermost()
-        self._home = here.loops
+        self._home, self._hooking = loops_here(), _hooking
         self.is_open = True
-        here.loops.append(self)
+        self._home.append(self)
         if self._pass is not None:
             self._pass.__enter__()
         else:
             self._around = _hodo.current()
 
-    def turn_out(self, name: str) -> None:
-        """It is a pass of another kind than it was taken for."""
-        counts, self.taken_for = self.taken_for, None
-        if counts is not None:
+    def turn_out(self, name: str, is_sure: bool = True) -> None:
+        """It is a pass of this kind, whatever it was taken for."""
+        counts = self.taken_for
+        if is_sure:
+            self.taken_for = None
+        if counts is not None and name != self.name and not self.is_stale:
             index = counts.get(name, 0)
             counts[self.name] -= 1
             counts[name] = index + 1
@@ -113,7 +122,7 @@ class Loop:
         """Ends the step, if one is open, with the loops inside, which were left without a word."""
         step = self._step
         if step is not None:
-            loops = here.loops
+            loops = loops_here()
             while self in loops and loops[-1] is not self:
                 loops[-1]._leave(failure)
                 loops.pop()
@@ -141,13 +150,15 @@ class Loop:
 
     def _end(self) -> None:
         """Ends the scopes, with those of the loops inside."""
-        loops = here.loops
+        loops = loops_here()
         while self in loops:
             loops[-1]._leave(self._failure)
             loops.pop()
 
     def _leave(self, failure: type[BaseException] | None) -> None:
         self.is_open = False
+        if self.is_stale:
+            return
         self.step_end(failure)
         if self._pass is not None and not self._is_over:
             self._is_over = True
@@ -167,67 +178,74 @@ class Loop:
             raise
 
 
-class Here(threading.local):
-    """What is known of the thread that asks."""
-
-    def __init__(self) -> None:
-        self.loops: list[Loop] = []
-        self.fetching = 0
-        self.evaluating = 0
+_hooking = 0
 
 
-here = Here()
+def forget() -> None:
+    """All loops are of a hooking that is undone now, those of other threads too."""
+    global _hooking
+    _hooking += 1
 
 
-def _in_forked_child() -> None:
-    """A child is in none of its parent's loops."""
-    here.__init__()  # type: ignore[misc]
+def loops_here() -> list[Loop]:
+    """The loops of the task that runs on this thread; of the thread where none does."""
+    running = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
+    return here.state.loops if running is None or running() is None else _of_task(here.state)
 
 
-os.register_at_fork(after_in_child=_in_forked_child)
+def _of_task(state: State) -> list[Loop]:
+    import asyncio
+
+    task = asyncio.current_task()
+    if task is None:
+        return state.loops
+    if state.tasks is None:
+        state.tasks = WeakKeyDictionary()
+    return state.tasks.setdefault(task, [])
 
 
 def innermost() -> Loop | None:
     """The loop that this thread is in, of those that call back."""
-    loops = here.loops
+    loops = loops_here()
     # Another thread may have closed it.
-    while loops and not loops[-1].is_open:
+    while loops and (not loops[-1].is_open or loops[-1].is_stale):
         loops[-1]._end()
     return loops[-1] if loops else None
 
 
 def is_fetching() -> bool:
     """Whether this thread is waiting for data, in somebody's step."""
-    return here.fetching > 0
+    return here.state.fetching > 0
 
 
 class Evaluating:
     """While it is entered, a framework evaluates on this thread, whatever the mode of its model."""
 
     def __enter__(self) -> None:
-        here.evaluating += 1
+        here.state.evaluating += 1
 
     def __exit__(self, *_: object) -> None:
-        here.evaluating -= 1
+        here.state.evaluating -= 1
 
 
 class Fetching:
     """While it is entered, this thread is waiting for data."""
 
     def __enter__(self) -> None:
-        here.fetching += 1
+        here.state.fetching += 1
 
     def __exit__(self, *_: object) -> None:
-        here.fetching -= 1
+        here.state.fetching -= 1
 
 
 def wait(items: Any) -> Any:
     """The next of ``items``, waited for; raises as ``next`` does."""
     scope = _hodo.scope("data_wait")
-    before = here.fetching
+    state = here.state
+    before = state.fetching
     try:
         scope.__enter__()
-        here.fetching = before + 1
+        state.fetching = before + 1
         item = next(items)
         is_left_open = _hodo.levels_to("data_wait") != 0
     except StopIteration:
@@ -237,7 +255,7 @@ def wait(items: Any) -> Any:
         scope.__exit__(error.__class__, error, None)
         raise
     finally:
-        here.fetching = before
+        state.fetching = before
     scope.__exit__(None, None, None)
     if is_left_open:
         loop = innermost()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from hodo.hooks import Undo, _loop
@@ -17,13 +19,50 @@ class _Now:
     beyond the hooking that it was of: so that looks here."""
 
     spans: Spans | None = None
+    here = here
 
     def off(self) -> None:
         """None is on."""
         self.spans = None
 
+    def after_closure(self, spans: Spans, optimizer: Any, place: int) -> _AfterClosure:
+        """The scope of a step that has arguments."""
+        return _AfterClosure(spans, optimizer, place)
+
+    def steps_of(self, optimizer: Any, state: State) -> dict[str, Any]:
+        """What is said of an optimizer's step: how many backward passes it is of, where not one."""
+        backwards, state.backwards = state.backwards, 0
+        loops = state.loops if state.tasks is None else _loop.loops_here()
+        if loops and loops[-1].taken_for is not None:
+            loops[-1].turn_out("epoch")
+        is_in_eval = not getattr(state.trained(), "training", True)
+        state.trained_in_eval = state.trained if is_in_eval else nobody
+        attrs: dict[str, Any] = {"tag": type(optimizer).__name__}
+        if backwards > 1:
+            _meet(optimizer)
+            if len(_known) == 1:
+                attrs["accumulated"] = backwards
+        return attrs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_now_there(), ())
+
 
 _now = _Now()
+
+
+def _now_there() -> Callable[[], Any]:
+    """What stands for the hooking in a class that is pickled by value. A function inside of one, which is
+    pickled by value too: it may be called where there is no hodo."""
+    nothing = SimpleNamespace
+
+    def now() -> Any:
+        import sys
+
+        there = sys.modules.get("hodo.hooks._optimizer")
+        return nothing(spans=None) if there is None else there._now
+
+    return now
 
 
 def install(torch: Any, spans: Spans, undo: Undo) -> None:
@@ -57,7 +96,7 @@ def _optimizers(torch: Any, undo: Undo) -> None:
     def hook(kind: type) -> None:
         for each in kind.__mro__[: kind.__mro__.index(optimizer)]:
             step = vars(each).get("step")
-            if step is not None and not hasattr(step, "_hodo"):
+            if step is not None and not _is_hooked(step):
                 undo.patch(each, "step", _stepping(step, is_compiling))
 
     undo.patch(optimizer, "__init__", __init__)
@@ -68,42 +107,79 @@ def _optimizers(torch: Any, undo: Undo) -> None:
             hook(kind)
 
 
+def _is_hooked(step: Any) -> bool:
+    return getattr(step, "_hodo", None) is _now
+
+
 def _stepping(step: Any, is_compiling: Callable[[], bool]) -> Any:
+    # It uses no name of this module: a class of a script is pickled by value, and this with it, to be
+    # loaded where there is no hodo.
+    now, place = _now, _place_of_closure(step)
+
     @functools.wraps(step)
     def stepping(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return step(self, *args, **kwargs)
-        spans, state = _now.spans, here.state
-        if spans is None or state.is_optimizing:
+        spans = now.spans
+        if spans is None:
+            return step(self, *args, **kwargs)
+        state = now.here.state
+        if state.is_optimizing:
             state.stepped = True
             return step(self, *args, **kwargs)
         state.is_optimizing = True
         try:
             if not args and not kwargs:
-                with spans.open("optimizer", _steps_of(self, state)):
+                with spans.open("optimizer", now.steps_of(self, state)):
                     return step(self)
-            with _AfterClosure(spans, self) as span:
+            with now.after_closure(spans, self, place) as span:
                 return step(self, *span.around(args), **span.around_named(kwargs))
         finally:
             state.is_optimizing = False
 
-    stepping._hodo = True  # type: ignore[attr-defined]
+    stepping._hodo = now  # type: ignore[attr-defined]
     return stepping
+
+
+_NOWHERE = -1
+
+
+def _place_of_closure(step: Any) -> int:
+    """Which of a step's arguments is its closure, by the name that the step has for it."""
+    try:
+        given = list(inspect.signature(step).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return _NOWHERE
+    for place, each in enumerate(given):
+        # Or handed on by what stands around the step: that does not tell the name.
+        if each.name == "closure" or each.kind is each.VAR_POSITIONAL:
+            return place
+    return _NOWHERE
+
+
+def _is_closure(thing: Any) -> bool:
+    """Whether it is called for the loss: a model can be called too."""
+    from torch.nn import Module
+
+    return callable(thing) and not isinstance(thing, (Module, type))
 
 
 class _AfterClosure:
     """The scope of an optimizer's step. A closure, which computes the loss anew, comes before it when it
     is first called; an optimizer that calls it again does so inside."""
 
-    def __init__(self, spans: Spans, optimizer: Any) -> None:
-        self._spans, self._optimizer = spans, optimizer
+    def __init__(self, spans: Spans, optimizer: Any, place: int) -> None:
+        self._spans, self._optimizer, self._place = spans, optimizer, place
         self._span: Any = None
         self._backwards = 0
         self._is_told = False
 
     def around(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Positional arguments of a step, with a closure that tells when it is done."""
-        return (self._told(args[0]), *args[1:]) if args else args
+        at = self._place
+        if at == _NOWHERE or at >= len(args):
+            return args
+        return (*args[:at], self._told(args[at]), *args[at + 1 :])
 
     def around_named(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The same for those by keyword."""
@@ -112,7 +188,7 @@ class _AfterClosure:
         return kwargs
 
     def _told(self, closure: Any) -> Any:
-        if not callable(closure):
+        if not _is_closure(closure):
             return closure
 
         @functools.wraps(closure)
@@ -136,7 +212,7 @@ class _AfterClosure:
     def _open(self) -> None:
         state = here.state
         self._backwards = state.backwards
-        self._span = self._spans.open("optimizer", _steps_of(self._optimizer, state))
+        self._span = self._spans.open("optimizer", _now.steps_of(self._optimizer, state))
         self._span.__enter__()
 
     def _take_back(self) -> None:
@@ -175,9 +251,9 @@ def _scaled(step: Any, spans: Spans, undo: Undo) -> Any:
             return step(self, optimizer, *args, **kwargs)
         state.is_optimizing, state.stepped = True, False
         # Whether another's is called, as that of an optimizer of a class of its own, nobody tells.
-        is_told = hasattr(optimizer.step, "_hodo")
+        is_told = _is_hooked(optimizer.step)
         try:
-            with spans.open("optimizer", {"scaled": True, **_steps_of(optimizer, state)}) as scope:
+            with spans.open("optimizer", {"scaled": True, **_now.steps_of(optimizer, state)}) as scope:
                 result = step(self, optimizer, *args, **kwargs)
                 if is_told and not state.stepped:
                     scope.set(skipped=True)
@@ -215,19 +291,3 @@ def _meet(optimizer: Any) -> None:
     number = id(optimizer)
     if number not in _known or _known[number]() is not optimizer:
         _known[number] = weakref.ref(optimizer, lambda _: _known.pop(number, None) and None)
-
-
-def _steps_of(optimizer: Any, state: State) -> dict[str, Any]:
-    """What is said of an optimizer's step: how many backward passes it is of, where not one."""
-    backwards, state.backwards = state.backwards, 0
-    loops = _loop.here.loops
-    if loops and loops[-1].taken_for is not None:
-        loops[-1].turn_out("epoch")
-    is_in_eval = not getattr(state.trained(), "training", True)
-    state.trained_in_eval = state.trained if is_in_eval else nobody
-    attrs: dict[str, Any] = {"tag": type(optimizer).__name__}
-    if backwards > 1:
-        _meet(optimizer)
-        if len(_known) == 1:
-            attrs["accumulated"] = backwards
-    return attrs

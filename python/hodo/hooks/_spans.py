@@ -6,15 +6,19 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from hodo import _control, _hodo
 from hodo.hooks import Settings, Undo
 from hodo.hooks._events import Events
 
+if TYPE_CHECKING:
+    from hodo.hooks._loop import Loop
+
 _scope = _hodo.scope
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
-NOTHING: Mapping[type, tuple[str, str]] = MappingProxyType({})
+NOTHING: Mapping[int, tuple[str, str, Any]] = MappingProxyType({})
 
 
 def nobody() -> None:
@@ -28,13 +32,18 @@ class State:
     __slots__ = (
         "backwards",
         "depth",
+        "evals",
+        "evaluating",
+        "fetching",
         "forwards",
         "is_backward",
         "is_foreign",
         "is_optimizing",
         "is_tracing",
+        "loops",
         "modules",
         "stepped",
+        "tasks",
         "trained",
         "trained_in_eval",
         "usual",
@@ -53,6 +62,8 @@ class State:
         """Whether the optimizer that a scaler has was stepped."""
         self.forwards = 0
         """Outermost calls of modules since the last backward pass."""
+        self.evals = 0
+        """Calls of outermost modules in the mode of evaluation."""
         self.backwards = 0
         """Backward passes since the last step of an optimizer, or since its gradients were cleared."""
         self.trained: Callable[[], Any] = nobody
@@ -60,9 +71,17 @@ class State:
         self.trained_in_eval: Callable[[], Any] = nobody
         """The same where that was in the mode of evaluation when an optimizer made a step: so its
         mode does not tell, as that of a frozen model which the loss is of."""
-        self.usual: Mapping[type, tuple[str, str]] = NOTHING
-        """Name and tag of the scope of an outermost module by its class, where nothing else is to be
-        said; nothing where that does not hold."""
+        self.usual: Mapping[int, tuple[str, str, Any]] = NOTHING
+        """Name and tag of the scope of an outermost module by the number of its class, where nothing else
+        is to be said, and a weak reference to the class; nothing where that does not hold."""
+        self.loops: list[Loop] = []
+        """Loops that call back, the innermost last."""
+        self.tasks: WeakKeyDictionary[Any, list[Loop]] | None = None
+        """Those of asyncio's tasks, which take turns on a thread; None where no task was in any."""
+        self.fetching = 0
+        """Whether data are waited for."""
+        self.evaluating = 0
+        """Whether a framework evaluates, whatever the mode of its model."""
         # Autograd's own threads work for the thread that called backward.
         self.is_foreign = isinstance(threading.current_thread(), threading._DummyThread)
 

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import operator
+import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from hodo import _control
+
+
+class Stand:
+    """What stands in a class for a function. In a class that is pickled by value, as those of a script are by
+    cloudpickle, that function stands instead: it is loaded where there is no hodo."""
+
+    def __init__(self, made: Any, inner: Any) -> None:
+        self._made = made
+        self.__wrapped__ = inner
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self._made.__get__(instance, owner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (operator.getitem, ((self.__wrapped__,), 0))
 
 
 class Undo:
@@ -21,6 +39,10 @@ class Undo:
         is_own, before = name in vars(owner), vars(owner).get(name)
         setattr(owner, name, made)
         put = vars(owner).get(name)
+        is_known = isinstance(put, (FunctionType, Stand)) and getattr(put, "__wrapped__", None) is before
+        if isinstance(owner, type) and is_known:
+            self._steps.append(_back_in_class(owner, name, put))
+            return
 
         def back() -> None:
             if vars(owner).get(name) is not put:
@@ -45,3 +67,16 @@ class Undo:
                 step()
             except Exception as error:
                 _control._log().warning("a hook could not be undone: %r", error)
+
+
+def _back_in_class(owner: type, name: str, put: Any) -> Callable[[], None]:
+    """Puts back what ``put`` wraps. Keeps neither the class nor what is in it, which may know the class: one
+    that was made while the program runs goes when the program is done with it."""
+    kind, ours = weakref.ref(owner), weakref.ref(put)
+
+    def back() -> None:
+        owner, put = kind(), ours()
+        if owner is not None and put is not None and vars(owner).get(name) is put:
+            setattr(owner, name, put.__wrapped__)
+
+    return back

@@ -90,15 +90,12 @@ class Jitted:
     def __class__(self) -> Any:
         return type(self._hodo_inner)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_same, (self._hodo_inner,))
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # As the function's own, so that it is loaded where there is no hodo.
+        return self._hodo_inner.__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return repr(self._hodo_inner)
-
-
-def _same(inner: Any) -> Any:
-    return inner
 
 
 class _Here(threading.local):

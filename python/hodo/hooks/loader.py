@@ -16,6 +16,7 @@ from hodo import _children, _hodo
 from hodo.hooks import Settings, Undo, _asked, _loop
 from hodo.hooks._optimizer import kinds_of
 from hodo.hooks._spans import here
+from hodo.hooks._undo import Stand
 
 # Scopes of evaluations, of hooks and of programs.
 EVALUATIONS = ("evaluate", "predict", "validate", "test")
@@ -42,7 +43,7 @@ def hook(undo: Undo, kind: Any) -> None:
     """Makes passes over loaders of a class have scopes, unless those of the class above do already."""
     begin = kind.__iter__
     if getattr(begin, "_hodo", None) is not undo:
-        undo.patch(kind, "__iter__", _iterating(begin, undo))
+        undo.patch(kind, "__iter__", Stand(_iterating(begin, undo), begin))
 
 
 def _iterating(begin: Any, undo: Undo) -> Any:
@@ -51,7 +52,7 @@ def _iterating(begin: Any, undo: Undo) -> Any:
         # A loader that asks another for its items, or the class above, has one pass, not two.
         if undo.done or _loop.is_fetching() or _is_starting(self):
             return begin(self)
-        return Pass(_begun(self, begin), _passes_of(self))
+        return Pass(_begun(self, begin), _passes_of(self), undo)
 
     __iter__._hodo = undo  # type: ignore[attr-defined]
     return __iter__
@@ -106,140 +107,168 @@ def _is_spawning(loader: Any) -> bool:
 
 
 class Pass:
-    """One pass over a loader, instead of the iterator it has."""
+    """One pass over a loader, instead of the iterator it has; what is its own begins with ``_hodo_``."""
 
-    def __init__(self, items: Any, passes: dict[str, int]) -> None:
-        self._items = items
-        self._passes = passes
-        self._loop: _loop.Loop | None = None
-        self._codes: tuple[CodeType, ...] = ()
+    def __init__(self, items: Any, passes: dict[str, int], undo: Undo) -> None:
+        self._hodo_items = items
+        self._hodo_passes = passes
+        self._hodo_undo = undo
+        self._hodo_seen = (0, 0)
+        """Calls in the mode of evaluation, and backward passes, when it began."""
+        self._hodo_loop: _loop.Loop | None = None
+        self._hodo_codes: tuple[CodeType, ...] = ()
         """The code of the loops that ask."""
-        self._next: Any = None
-        self._is_data_open = False
+        self._hodo_next: Any = None
+        self._hodo_is_data_open = False
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         # Whoever asks for the iterator's class means what is in here.
-        return type(self._items)
+        return type(self._hodo_items)
 
     def __iter__(self) -> Pass:
         return self
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._hodo_items)
 
     def __bool__(self) -> bool:
-        return bool(self._items)
+        return bool(self._hodo_items)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_items":
+        if name.startswith("_hodo_"):
             # Asked of one that was never made, as by whoever copies it.
             raise AttributeError(name)
-        found = getattr(self._items, name)
-        return self._closing(found) if name == "close" else found
+        found = getattr(self._hodo_items, name)
+        return self._hodo_closing(found) if name == "close" else found
 
-    def _closing(self, close: Any) -> Any:
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_hodo_"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._hodo_items, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._hodo_items, name)
+
+    def _hodo_closing(self, close: Any) -> Any:
         """What closes an iterator that can be, as a generator; with it the pass is over."""
 
         @functools.wraps(close)
         def closed(*args: Any, **kwargs: Any) -> Any:
-            self._end()
+            self._hodo_end()
             return close(*args, **kwargs)
 
         return closed
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Copied and pickled as what is in here, where that can be.
-        return self._items.__reduce_ex__(protocol)
+        return self._hodo_items.__reduce_ex__(protocol)
 
     def __next__(self) -> Any:
+        if self._hodo_undo.done:
+            return next(self._hodo_items)
         # After the first items were asked for by hand, a loop may ask for the others.
-        if self._next is None or self._next is Pass._by_hand:
+        if self._hodo_next is None or self._hodo_next is Pass._hodo_by_hand:
             try:
-                self._next = self._chosen(sys._getframe(1))
+                self._hodo_next = self._hodo_chosen(sys._getframe(1))
             except BaseException as error:
-                self._end(error)
+                self._hodo_end(error)
                 raise
-        return self._next(self)
+        return self._hodo_next(self)
 
     def __del__(self) -> None:
-        if self.__dict__.get("_loop") is not None:
+        if self.__dict__.get("_hodo_loop") is not None:
             # Which exception, nobody can tell here.
-            failed = _asked.is_left_by_exception(sys._getframe().f_back, self._codes)
-            self._end(Exception() if failed else None)
+            failed = _asked.is_left_by_exception(sys._getframe().f_back, self._hodo_codes)
+            self._hodo_end(Exception() if failed else None)
 
-    def _end(self, error: BaseException | None = None) -> None:
+    def _hodo_end(self, error: BaseException | None = None) -> None:
         """Ends the scopes of the pass: as failed, unless it came to its end."""
-        if self._loop is not None:
-            self._loop.close(None if isinstance(error, StopIteration) else error)
-            self._loop = None
+        if self._hodo_loop is not None:
+            if self._hodo_loop.is_open and self._hodo_loop.is_here:
+                self._hodo_look(self._hodo_loop)
+            self._hodo_loop.close(None if isinstance(error, StopIteration) else error)
+            self._hodo_loop = None
 
-    def _chosen(self, frame: FrameType) -> Any:
+    def _hodo_chosen(self, frame: FrameType) -> Any:
         """How items are fetched: that is known when one is asked for.
 
         A function, not a method of this one: a pass that held itself would outlive its loop.
         """
         if _loop.is_fetching() or _hodo.levels_to("data_wait") == 0:
             # Somebody waits already: another loader, or `hodo.batches`.
-            return Pass._passing
-        self._codes = _asked.loops(frame)
-        if not self._codes:
+            return Pass._hodo_passing
+        self._hodo_codes = _asked.loops(frame)
+        if not self._hodo_codes:
             # As for a sample: nobody knows whether it is ever finished.
-            return Pass._by_hand
+            return Pass._hodo_by_hand
         outer = _loop.innermost()
         name = "epoch" if _is_training(outer) else "evaluate"
         alike = (name,) if name == "epoch" else EVALUATIONS
         # In two loops of one kind, as of loaders that are zipped, the outer one has the steps.
         if outer is not None and outer.name in alike:
-            return Pass._waiting
-        index = self._passes.get(name, 0)
-        self._passes[name] = index + 1
+            return Pass._hodo_waiting
+        index = self._hodo_passes.get(name, 0)
+        self._hodo_passes[name] = index + 1
         # The program's own scope of that kind is enough, as that of `hodo.epochs`.
-        self._loop = _loop.Loop(name, index, is_called=False, is_pass=not _is_inside(*alike))
-        if name == "evaluate" and outer is None and _is_guess():
-            # An optimizer that makes a step in it tells better.
-            self._loop.taken_for = self._passes
-        self._loop.open()
-        return Pass._stepping
+        is_pass = not _is_inside(*alike)
+        self._hodo_loop = _loop.Loop(name, index, is_called=False, is_pass=is_pass)
+        if outer is None and _is_guess() and (is_pass or name == "evaluate"):
+            # What is done in it tells better.
+            self._hodo_loop.taken_for = self._hodo_passes
+            self._hodo_seen = (here.state.evals, here.state.backwards)
+        self._hodo_loop.open()
+        return Pass._hodo_stepping
 
-    def _passing(self) -> Any:
-        return next(self._items)
+    def _hodo_look(self, loop: _loop.Loop) -> None:
+        """A pass in which a model was called in the mode of evaluation, and none trained, is none of training;
+        an optimizer that makes a step in it tells better still."""
+        evals, backwards = self._hodo_seen
+        state = here.state
+        if loop.taken_for is not None and state.evals != evals and state.backwards <= backwards:
+            loop.turn_out("evaluate", is_sure=False)
 
-    def _waiting(self) -> Any:
+    def _hodo_passing(self) -> Any:
+        return next(self._hodo_items)
+
+    def _hodo_waiting(self) -> Any:
         loop = _loop.innermost()
         if loop is not None and loop.is_called:
-            return loop.fetch(self._items)
-        return _loop.wait(self._items)
+            return loop.fetch(self._hodo_items)
+        return _loop.wait(self._hodo_items)
 
-    def _by_hand(self) -> Any:
+    def _hodo_by_hand(self) -> Any:
         if _loop.innermost() is not None:
-            return self._waiting()
-        if self._is_data_open:
+            return self._hodo_waiting()
+        if self._hodo_is_data_open:
             # As without hooks: a wait would be inside of what the last item left open.
-            return next(self._items)
+            return next(self._hodo_items)
         before = _hodo.current_scope_id()
-        item = _loop.wait(self._items)
-        self._is_data_open = _hodo.current_scope_id() != before
+        item = _loop.wait(self._hodo_items)
+        self._hodo_is_data_open = _hodo.current_scope_id() != before
         return item
 
-    def _stepping(self) -> Any:
-        loop = self._loop
+    def _hodo_stepping(self) -> Any:
+        loop = self._hodo_loop
         if loop is None:
-            return next(self._items)
+            return next(self._hodo_items)
         if not (loop.is_open and loop.is_here):
             # Goes on after the step that it began in, or on another thread: the steps were those until then.
-            self._end()
-            self._next = Pass._waiting
-            return self._waiting()
+            self._hodo_end()
+            self._hodo_next = Pass._hodo_waiting
+            return self._hodo_waiting()
         try:
+            if loop.taken_for is not None and loop.name == "epoch":
+                self._hodo_look(loop)
             loop.step_end()
-            return loop.fetch(self._items)
+            return loop.fetch(self._hodo_items)
         except BaseException as error:
             try:
-                self._end(error)
+                self._hodo_end(error)
             except BaseException:
                 # A handler of signals raised in the midst of that.
-                self._end(error)
+                self._hodo_end(error)
                 raise
             raise
 
@@ -248,7 +277,7 @@ def _is_training(outer: _loop.Loop | None) -> bool:
     """Whether a pass that begins now, in a loop or none, trains."""
     import torch
 
-    if _loop.here.evaluating or (outer is not None and outer.name in EVALUATIONS):
+    if here.state.evaluating or (outer is not None and outer.name in EVALUATIONS):
         return False
     if not torch.is_grad_enabled():
         return False
@@ -264,7 +293,7 @@ def _is_guess() -> bool:
     """Whether it is only by the mode of a model that a pass which begins now is for evaluation."""
     import torch
 
-    return not _loop.here.evaluating and bool(torch.is_grad_enabled())
+    return not here.state.evaluating and bool(torch.is_grad_enabled())
 
 
 def _is_inside(*names: str) -> bool:

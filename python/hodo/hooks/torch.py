@@ -49,7 +49,8 @@ class _Torch:
         self._names: dict[int, tuple[Any, dict[int, str]]] = {}
         self._trained: dict[int, Any] = {}
         """Those with something to train: a program may call several in turn."""
-        self._usual: dict[type, tuple[str, str]] | None = None
+        # By the number of the class, which nothing here keeps: some are made while the program runs.
+        self._usual: dict[int, tuple[str, str, Any]] | None = None
         """See ``State.usual``; None where layers have scopes too."""
         self._backward: Any = None
         """What the backward pass that is running is inside of, for threads of autograd's own."""
@@ -63,7 +64,7 @@ class _Torch:
             self._undo.later(self._usual.clear)
         call, is_compiling, undo = module.__call__, self._is_compiling, self._undo
         outermost, inner = self._outermost, self._inner
-        spans, events, scope, loops = self._spans, self._spans.events, _hodo.scope, _loop.here
+        spans, events, scope = self._spans, self._spans.events, _hodo.scope
         any_autocast = self._any_autocast
         # torch's own does nothing but look for a compiled one: that saves a call of Python's.
         is_torchs = call is vars(module).get("_wrapped_call_impl")
@@ -79,13 +80,13 @@ class _Torch:
                 if is_torchs and self._compiled_call_impl is None:
                     return self._call_impl(*args, **kwargs)
                 return call(self, *args, **kwargs)
-            usual = None if depth else state.usual.get(type(self))
+            usual = None if depth else state.usual.get(id(type(self)))
             if (
                 usual is None
                 or events.left <= 0
                 or not spans.are_plain
                 or not self.training
-                or loops.fetching
+                or state.fetching
                 or any_autocast()
                 or (usual[0] != LOSS and state.trained() is not self)
             ):
@@ -116,10 +117,11 @@ class _Torch:
         opened = self._spans.open(kind, attrs)
         if state.is_backward or state.is_foreign:
             opened = _Again(opened)
-        state.depth = 1
         state.forwards += 1
-        state.modules.append(module)
+        state.evals += "mode" in attrs and kind != LOSS
         try:
+            state.depth = 1
+            state.modules.append(module)
             with opened:
                 return call(module, *args, **kwargs)
         finally:
@@ -133,8 +135,11 @@ class _Torch:
             return
         # All that are compiled are of one class.
         if tag == type(module).__name__ and not self._undo.done:
-            self._usual[type(module)] = (kind, tag)
-            state.usual = self._usual
+            usual, number = self._usual, id(type(module))
+            if number not in usual:
+                gone = weakref.ref(type(module), lambda _: usual.pop(number, None) and None)
+                usual[number] = (kind, tag, gone)
+            state.usual = usual
 
     def _kind(self, state: State, module: Any) -> str:
         torch = self._torch
@@ -182,8 +187,8 @@ class _Torch:
     def _inner(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         depth = state.depth
         name = self._name(state.modules[-1], module)
-        state.modules.append(module)
         try:
+            state.modules.append(module)
             if name == COMPILED:
                 return call(module, *args, **kwargs)
             state.depth = depth + 1

@@ -362,3 +362,35 @@ def test_a_scope_that_a_workers_dataset_holds_while_it_waits(trained: Any, tree:
           fetch 5
             read 12
     """)
+
+
+def test_attributes_set_on_a_loaders_iterator_were_dropped(trained: Any) -> None:
+    trained("""
+        class Items:
+            def __init__(self):
+                self.n, self.limit = 0, 10
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                if self.n >= self.limit:
+                    raise StopIteration
+                self.n += 1
+                return self.n
+
+        class Rows(DataLoader):
+            def __iter__(self):
+                return Items()
+
+        items = iter(Rows(data))
+        items.limit = 2
+        items._end = items._next = 5
+        assert (items._end, items._next) == (5, 5)
+        del items._end
+        assert not hasattr(items, "_end")
+        assert list(items) == [1, 2]
+        resumed = iter(DataLoader(range(10)))
+        resumed._sampler_iter = iter([[7], [8]])
+        assert [int(each) for each in resumed] == [7, 8]
+    """)

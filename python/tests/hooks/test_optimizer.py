@@ -110,3 +110,37 @@ def test_a_closure_that_fails(trained: Any, tree: Any) -> None:
         optimizer.step()
     """)
     assert run.node("optimizer")["count"] == 1 and run.node("optimizer")["failed"] == 0
+
+
+def test_a_model_that_a_step_takes_was_replaced_by_a_function(trained: Any) -> None:
+    run = trained("""
+        class Evolves(torch.optim.Optimizer):
+            def __init__(self, params):
+                super().__init__(params, {})
+
+            @torch.no_grad()
+            def step(self, model, score=None):
+                assert isinstance(model, nn.Module), type(model)
+                assert score is None or score is sum
+                for p in model.parameters():
+                    p.add_(0.01)
+
+        class HandsOn(Evolves):
+            def step(self, *args, **kwargs):
+                return super().step(*args, **kwargs)
+
+        class Second(torch.optim.SGD):
+            def step(self, factor, closure=None):
+                return super().step(closure)
+
+        for kind in (Evolves, HandsOn):
+            kind(model.parameters()).step(model)
+            kind(model.parameters()).step(model=model)
+            kind(model.parameters()).step(model, sum)
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        with hodo.scope("second"):
+            Second(model.parameters(), lr=0.1).step(len, lambda: loss_of(x, y))
+    """)
+    assert run.node("optimizer")["count"] == 6
+    # The closure comes before the step.
+    assert run.node("second", "forward")["count"] == run.node("second", "optimizer")["count"] == 1

@@ -213,3 +213,138 @@ def test_a_child_that_is_forked_in_a_forward_has_forwards(trained: Any) -> None:
     """)
     assert run.node("forward", "forward")["count"] == 1
     assert run.node("forward", "backward")["count"] == 1
+
+
+def test_a_second_profile_had_no_epochs_where_an_iterator_of_the_first_was_kept(
+    trained: Any, tree: Any
+) -> None:
+    run = trained("""
+        import threading
+
+        kept = iter(loader)
+        for _ in kept:
+            break
+        begun, ended = threading.Event(), threading.Event()
+
+        def other():
+            kept = iter(loader)
+            for _ in kept:
+                break
+            begun.set()
+            ended.wait()
+            for _ in loader:
+                pass
+            list(kept)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        begun.wait()
+        hodo.shutdown()
+        hodo.profile()
+        for _ in range(2):
+            for x, y in loader:
+                step(x, y)
+        ended.set()
+        thread.join()
+        assert len(list(kept)) == 3, "those that are left, which nobody records"
+    """)
+    assert run.tree == tree("""
+        epoch 3
+          step 12
+            backward 8
+            data_wait 12
+            forward 8
+            optimizer 8
+    """)
+
+
+def test_tasks_that_take_turns_ended_each_others_scopes(trained: Any, tree: Any) -> None:
+    run = trained("""
+        import asyncio
+
+        async def train():
+            with hodo.scope("trains"):
+                for x, y in loader:
+                    step(x, y)
+                    await asyncio.sleep(0.002)
+
+        async def evaluate():
+            with hodo.scope("evaluates"):
+                for x, y in DataLoader(data, batch_size=2):
+                    with torch.no_grad():
+                        model(x)
+                    with hodo.scope("work"):
+                        await asyncio.sleep(0.001)
+
+        async def both():
+            await asyncio.gather(train(), train(), evaluate())
+
+        asyncio.run(both())
+    """)
+    assert run.tree == tree("""
+        evaluates 1
+          epoch 1
+            step 10
+              data_wait 10
+              forward 10
+              work 10
+        trains 2
+          epoch 2
+            step 8
+              backward 8
+              data_wait 8
+              forward 8
+              optimizer 8
+    """)
+
+
+def test_inference_was_called_training(trained: Any, tree: Any) -> None:
+    run = trained("""
+        asked = mlp().eval()
+        for _ in range(2):
+            for x, _ in loader:
+                with torch.no_grad():
+                    asked(x)
+        with hodo.scope("one"):
+            for x, _ in loader:
+                asked(x)
+                break
+    """)
+    assert run.tree == tree("""
+        evaluate 2
+          step 8
+            data_wait 8
+            forward 8
+        one 1
+          evaluate 1
+            step 1
+              data_wait 1
+              forward 1
+    """)
+    assert [each["index"] for each in run.attributes("evaluate")] == [0, 1, 2]
+
+
+def test_a_teacher_in_the_mode_of_evaluation_makes_no_evaluation(trained: Any, tree: Any) -> None:
+    run = trained("""
+        teacher = mlp().eval()
+        for i, (x, y) in enumerate(loader):
+            with torch.no_grad():
+                teacher(x)
+            if i == 1:
+                step(x, y)
+        for i, (x, y) in enumerate(loader):
+            loss_of(x, y).backward()
+            with torch.no_grad():
+                teacher(x)
+            if i == 3:
+                optimizer.step()
+    """)
+    assert run.tree == tree("""
+        epoch 2
+          step 8
+            backward 5
+            data_wait 8
+            forward 13
+            optimizer 2
+    """)
+    assert [each["index"] for each in run.attributes("epoch")] == [0, 1]

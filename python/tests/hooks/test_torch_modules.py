@@ -131,3 +131,41 @@ def test_a_loss_of_the_programs_own_is_not_what_is_trained(trained: Any, tree: A
     """)
     assert run.node("epoch")["count"] == 2 and run.node("evaluate")["count"] == 2
     assert run.node("epoch", "step", "forward")["count"] == 16
+
+
+def test_classes_of_modules_and_optimizers_were_kept_alive(trained: Any) -> None:
+    run = trained("""
+        import gc, weakref
+
+        def one():
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.inner = nn.Linear(4, 2)
+
+                def forward(self, x):
+                    return self.inner(x)
+
+            class Own(torch.optim.SGD):
+                def step(self, closure=None):
+                    return super().step(closure)
+
+            class Rows(DataLoader):
+                def __iter__(self):
+                    return super().__iter__()
+
+            net = Net()
+            own = Own(net.parameters(), lr=0.1)
+            for _ in range(3):
+                for x, y in Rows(data, batch_size=10):
+                    own.zero_grad()
+                    loss_of(x, y, net).backward()
+                    own.step()
+            return [weakref.ref(kind) for kind in (Net, Own, Rows)]
+
+        known = [one() for _ in range(3)]
+        gc.collect()
+        print([each() for refs in known for each in refs if each() is not None])
+    """)
+    assert run.output == "[]\n"
+    assert run.node("epoch", "step", "optimizer")["count"] == 18
