@@ -16,9 +16,6 @@ from hodo import _hodo
 from hodo.hooks import Settings, Undo
 from hodo.hooks._loop import Loop, innermost
 
-# The passes over data that have steps; what is around them has none.
-PASSES = ("epoch", "evaluate", "predict")
-
 
 def install(undo: Undo, settings: Settings) -> None:
     """Hooks every model, whatever it is computed with."""
@@ -43,7 +40,8 @@ def _loops(undo: Undo, name: str, method: Callable[..., Any]) -> Callable[..., A
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if undo.done or not _hodo.is_on():
             return method(self, *args, **kwargs)
-        loop = Loop(name, model=self.name)
+        # `fit` itself has no steps.
+        loop = Loop(name, is_called=name != "fit", model=self.name)
         loop.open()
         try:
             result = method(self, *args, **kwargs)
@@ -211,8 +209,7 @@ class Waited:
 
     def __next__(self) -> Any:
         loop = innermost()
-        has_steps = loop is not None and loop.name in PASSES
-        return loop.fetch(self._items) if loop is not None and has_steps else next(self._items)
+        return next(self._items) if loop is None or not loop.is_called else loop.fetch(self._items)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._items, name)

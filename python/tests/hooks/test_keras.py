@@ -218,3 +218,21 @@ except TypeError:
     pass
 """,
     )
+
+
+@pytest.mark.skipif("torch" not in BACKENDS, reason="without torch")
+def test_a_loader_of_torchs_has_its_steps_in_the_epoch_alone(tmp_path: Path) -> None:
+    run = with_keras(
+        tmp_path,
+        """
+hodo.profile(["torch"])
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.tensor(x), torch.tensor(y)), batch_size=8)
+build().fit(loader, epochs=2, verbose=0)
+""",
+        "torch",
+    )
+    counts = {tuple(node["path"]): node["count"] for node in run.report["nodes"]}
+    assert counts[("fit", "epoch", "step")] == 10 and ("fit", "step") not in counts, run.tree
+    assert counts[("fit", "epoch")] == 2, run.tree
