@@ -76,7 +76,10 @@ def _back_in_class(owner: type, name: str, put: Any) -> Callable[[], None]:
 
     def back() -> None:
         there, stands = kind(), ours()
-        if there is not None and stands is not None and vars(there).get(name) is stands:
-            setattr(there, name, stands.__wrapped__)
+        if there is None or stands is None:
+            return
+        inner = stands.__wrapped__
+        if vars(there).get(name) is stands:
+            setattr(there, name, inner)
 
     return back
