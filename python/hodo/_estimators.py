@@ -95,7 +95,11 @@ def _meet_joblib() -> None:
 def _shape(args: Any, kwargs: Any) -> dict[str, int]:
     """Rows and columns of the data of a call, as far as they say so."""
     data = args[0] if args else kwargs.get("X")
-    shape = getattr(data, "shape", None)
+    try:
+        shape = getattr(data, "shape", None)
+    except Exception:
+        # As data that are not computed yet: whoever needs them is told.
+        return {}
     if not isinstance(shape, tuple):
         return {"rows": len(data)} if isinstance(data, (list, tuple)) else {}
     sizes = [size for size in shape[:2] if isinstance(size, int)]

@@ -19,6 +19,13 @@ _WAITING = ("YIELD_VALUE", "RESUME", "CLEANUP_THROW", "SEND")
 # What drops an iterator while nothing is wrong: `break` and `return`, the end of another iterator, `=`, `del`.
 _DROPPING = ("POP_TOP", "FOR_ITER", "END_FOR", "POP_ITER", "STORE_", "DELETE_", "RETURN_")
 _CACHE = opmap["CACHE"]
+_CALLING = ("CALL", "PRECALL", "CALL_KW")
+_BY_HAND = frozenset(("next", "__next__", "send", "islice"))
+# What asks for all there is.
+_UNTIL_THE_END = frozenset(
+    "Counter OrderedDict all any array bytearray bytes collect deque dict extend extendleft fmean frozenset"
+    " fromiter fsum join list max mean min prod reduce set sorted sum tuple update writelines".split()
+)
 
 
 def loops(frame: FrameType | None) -> tuple[CodeType, ...]:
@@ -59,14 +66,23 @@ def _operation(frame: FrameType) -> int:
 
 
 def _asks_by_hand(frame: FrameType) -> bool:
-    """Whether ``next`` is what asks, rather than ``list``, which asks until the end."""
-    return frame.f_lineno in _lines_with_next(frame.f_code)
+    """Whether something is called that asks for one item, as ``next``, rather than until the end, as ``list``."""
+    if opname[_operation(frame)] not in _CALLING:
+        # As `*` and `=` do, until the end.
+        return False
+    names = _names_in_call(frame.f_code, frame.f_lasti)
+    return not names & _UNTIL_THE_END or bool(names & _BY_HAND)
 
 
 @functools.lru_cache(maxsize=256)
-def _lines_with_next(code: CodeType) -> frozenset[int | None]:
-    names = ("next", "__next__", "send")
-    if not any(name in code.co_names + code.co_freevars for name in names):
+def _names_in_call(code: CodeType, at: int) -> frozenset[str]:
+    """The names in the source of a call."""
+    instructions = list(dis.get_instructions(code))
+    place = next((each.positions for each in instructions if each.offset == at), None)
+    if place is None or place.lineno is None:
         return frozenset()
-    loads = (each for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
-    return frozenset(each.positions and each.positions.lineno for each in loads if each.argval in names)
+    lines = range(place.lineno, (place.end_lineno or place.lineno) + 1)
+    loads = (each for each in instructions if each.opname.startswith("LOAD_"))
+    return frozenset(
+        str(each.argval) for each in loads if each.positions and each.positions.lineno in lines
+    )

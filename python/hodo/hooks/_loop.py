@@ -7,7 +7,7 @@ it so, and what ends scopes may be called again to do the rest.
 
 from __future__ import annotations
 
-import sys
+from asyncio import _get_running_loop, current_task
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -60,7 +60,9 @@ class Loop:
     @property
     def is_here(self) -> bool:
         """Whether this thread or task opened it."""
-        return self._home is loops_here()
+        state = here.state
+        # Written out, for every batch asks.
+        return self._home is (state.loops if _get_running_loop() is None else _of_task(state))
 
     @property
     def is_stale(self) -> bool:
@@ -189,14 +191,12 @@ def forget() -> None:
 
 def loops_here() -> list[Loop]:
     """The loops of the task that runs on this thread; of the thread where none does."""
-    running = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
-    return here.state.loops if running is None or running() is None else _of_task(here.state)
+    state = here.state
+    return state.loops if _get_running_loop() is None else _of_task(state)
 
 
 def _of_task(state: State) -> list[Loop]:
-    import asyncio
-
-    task = asyncio.current_task()
+    task = current_task()
     if task is None:
         return state.loops
     if state.tasks is None:

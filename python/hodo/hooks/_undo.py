@@ -75,8 +75,11 @@ def _back_in_class(owner: type, name: str, put: Any) -> Callable[[], None]:
     kind, ours = weakref.ref(owner), weakref.ref(put)
 
     def back() -> None:
-        owner, put = kind(), ours()
-        if owner is not None and put is not None and vars(owner).get(name) is put:
-            setattr(owner, name, put.__wrapped__)
+        there, stands = kind(), ours()
+        if there is None or stands is None:
+            return
+        inner = stands.__wrapped__
+        if vars(there).get(name) is stands:
+            setattr(there, name, inner)
 
     return back

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -27,42 +28,20 @@ def install(undo: Undo, settings: Settings) -> None:
 
 
 def _model(undo: Undo, model: Any) -> None:
-    fit = model.fit
-
-    @functools.wraps(fit)
-    def hooked_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if undo.done or not _hodo.is_on():
-            return fit(self, *args, **kwargs)
-        outside = innermost()
-        with _hodo.scope("fit", model=self.name):
-            try:
-                return fit(self, *args, **kwargs)
-            except BaseException as error:
-                _close(outside, error)
-                raise
-            finally:
-                _close(outside, None)
-
-    undo.patch(model, "fit", hooked_fit)
-    for name in ("evaluate", "predict"):
-        undo.patch(model, name, _pass(undo, name, getattr(model, name)))
+    for name in ("fit", "evaluate", "predict"):
+        undo.patch(model, name, _loops(undo, name, getattr(model, name)))
 
 
-def _close(outside: Loop | None, error: BaseException | None) -> None:
-    """Closes the epoch that a ``fit`` has left open, as when it is interrupted."""
-    loop = innermost()
-    if loop is not None and loop is not outside and loop.name == "epoch":
-        loop.close(error)
-
-
-def _pass(undo: Undo, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that is one pass over its data."""
+def _loops(undo: Undo, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that is one pass over its data, or, as ``fit``, has passes inside: it ends those that were left
+    open, as when it is interrupted."""
 
     @functools.wraps(method)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if undo.done or not _hodo.is_on():
             return method(self, *args, **kwargs)
-        loop = Loop(name, model=self.name)
+        # `fit` itself has no steps.
+        loop = Loop(name, is_called=name != "fit", model=self.name)
         loop.open()
         try:
             result = method(self, *args, **kwargs)
@@ -97,12 +76,45 @@ def _callbacks(undo: Undo, kind: Any, values: type) -> None:
 
         undo.patch(kind, name, hooked)
 
-    told("__init__", None, lambda self, _: self.callbacks.append(values()))
-    told("on_epoch_begin", lambda _, epoch: Loop("epoch", epoch).open(), None)
-    told("on_epoch_end", _step_end, lambda *_: _close(None, None))
+    begin = kind.__init__
+
+    @functools.wraps(begin)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        if not undo.done and _hodo.is_on():
+            self.callbacks.append(values())
+
+    undo.patch(kind, "__init__", __init__)
+    told("on_epoch_begin", _epoch, None)
+    told("on_epoch_end", _step_end, _epoch_end)
+    told("on_train_end", None, _epoch_end)
     for word, name in (("train", "epoch"), ("test", "evaluate"), ("predict", "predict")):
         told(f"on_{word}_batch_begin", functools.partial(_step, name), None)
         told(f"on_{word}_batch_end", _remember, _step_end)
+
+
+# By number of the list of callbacks that was told of them; with the list they end.
+_epochs: dict[int, Loop] = {}
+
+
+def _epoch(callbacks: Any, index: int | None) -> None:
+    _epoch_end(callbacks, None)
+    _epochs[id(callbacks)] = loop = Loop("epoch", index)
+    loop.open()
+    weakref.finalize(callbacks, _forget, id(callbacks), loop).atexit = False
+
+
+def _epoch_end(callbacks: Any, _: int | None) -> None:
+    loop = _epochs.pop(id(callbacks), None)
+    if loop is not None:
+        loop.close()
+
+
+def _forget(number: int, loop: Loop) -> None:
+    """A list that went without being told of the end."""
+    loop.close()
+    if _epochs.get(number) is loop:
+        del _epochs[number]
 
 
 def _step(name: str, _: Any, index: int | None) -> None:
@@ -197,7 +209,7 @@ class Waited:
 
     def __next__(self) -> Any:
         loop = innermost()
-        return next(self._items) if loop is None else loop.fetch(self._items)
+        return next(self._items) if loop is None or not loop.is_called else loop.fetch(self._items)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._items, name)

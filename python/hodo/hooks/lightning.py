@@ -23,6 +23,11 @@ def install(undo: Undo, settings: Settings) -> None:
 def install_in(package: ModuleType, undo: Undo) -> None:
     """Hooks the ``Trainer`` of a package: a callback of ours is there while it runs."""
     callback = _class_in(package.__name__)
+    connector = _connector_in(package.__name__)
+    callback._is_told_late = connector is not None
+    if connector is not None:
+        ended = _epoch_ended(connector.on_epoch_end, callback, undo)
+        undo.patch(connector, "on_epoch_end", ended)
     for method, name in METHODS.items():
         run = vars(package.Trainer)[method]
         undo.patch(package.Trainer, method, _running(run, name, callback, undo))
@@ -39,18 +44,39 @@ def _made_in(package: str) -> Any:
     return _class_in(package)()
 
 
+def _connector_in(package: str) -> Any:
+    """What gathers the values of an epoch when all its hooks were called: callbacks are told before the
+    module is, which may log more. Private; where a version has it not, those values are left out."""
+    home = sys.modules.get(f"{package}.trainer.connectors.logger_connector.logger_connector")
+    connector = getattr(home, "_LoggerConnector", None)
+    return connector if "on_epoch_end" in vars(connector or object) else None
+
+
+def _epoch_ended(end: Any, callback: Any, undo: Undo) -> Any:
+    @functools.wraps(end)
+    def on_epoch_end(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = end(self, *args, **kwargs)
+        if not undo.done:
+            for told in self.trainer.callbacks:
+                if isinstance(told, callback):
+                    told.end(self.trainer)
+        return result
+
+    return on_epoch_end
+
+
 def _running(run: Any, name: str, callback: Any, undo: Undo) -> Any:
     @functools.wraps(run)
-    def running(self: Any, model: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def running(self: Any, *args: Any, **kwargs: Any) -> Any:
         # One of the trainer's methods may call another.
         if undo.done or any(isinstance(each, callback) for each in self.callbacks):
-            return run(self, model, *args, **kwargs)
+            return run(self, *args, **kwargs)
         told = callback()
         self.callbacks.append(told)
         try:
-            with _hodo.scope(name, tag=type(model).__name__):
+            with _hodo.scope(name, tag=_class_of_model(self, *args, **kwargs)):
                 try:
-                    return run(self, model, *args, **kwargs)
+                    return run(self, *args, **kwargs)
                 except BaseException as error:
                     told.close(error)
                     raise
@@ -63,10 +89,18 @@ def _running(run: Any, name: str, callback: Any, undo: Undo) -> Any:
     return running
 
 
+def _class_of_model(trainer: Any, model: Any = None, *_: Any, **__: Any) -> str | None:
+    """The class of the model that is given, or that the trainer has."""
+    model = getattr(trainer, "lightning_module", None) if model is None else model
+    return None if model is None else type(model).__name__
+
+
 class _Callback:
     """Told by the Trainer where it is."""
 
     _package = ""
+    _is_told_late = False
+    """Whether ``end`` is called when all is logged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +139,8 @@ class _Callback:
         if self._loops:
             self._loops[-1].step_end()
 
-    def _end(self, trainer: Any) -> None:
+    def end(self, trainer: Any) -> None:
+        """Ends an epoch or an evaluation, with what it has logged."""
         if self._loops:
             loop, before = self._loops.pop(), self._before.pop()
             loop.step_end()
@@ -130,7 +165,8 @@ class _Callback:
         self._step_end()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        self._end(trainer)
+        if not self._is_told_late:
+            self.end(trainer)
 
     def on_validation_epoch_start(self, trainer: Any, module: Any) -> None:
         attrs = {"tag": "sanity"} if trainer.sanity_checking else {}
@@ -148,12 +184,13 @@ class _Callback:
     def on_validation_batch_end(self, trainer: Any, module: Any, *_: Any) -> None:
         self._step_end()
 
-    def on_validation_epoch_end(self, trainer: Any, module: Any) -> None:
-        self._end(trainer)
+    on_validation_epoch_end = on_test_epoch_end = on_train_epoch_end
+
+    def on_predict_epoch_end(self, trainer: Any, module: Any) -> None:
+        self.end(trainer)
 
     on_test_batch_start = on_predict_batch_start = on_validation_batch_start
     on_test_batch_end = on_predict_batch_end = on_validation_batch_end
-    on_test_epoch_end = on_predict_epoch_end = on_validation_epoch_end
 
 
 def _logged_since(before: dict[str, Any], trainer: Any) -> dict[str, Any]:
@@ -169,6 +206,6 @@ def _scalars(metrics: Any, waits: bool = True) -> dict[str, float]:
         if waits or not getattr(value, "is_cuda", False):
             try:
                 found[str(name)] = float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, RuntimeError):
                 continue
     return found

@@ -160,3 +160,79 @@ hodo.profile(frameworks=["keras"], gpu="off")
     )
     # The second run, of nothing.
     assert run.report["nodes"] == []
+
+
+def test_a_fit_inside_of_another_had_its_epoch_in_a_step_of_the_others(tmp_path: Path) -> None:
+    run = with_keras(
+        tmp_path,
+        """
+class Inner(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        build().fit(x[:16], y[:16], batch_size=8, epochs=1, verbose=0)
+        model.predict(x[:8], verbose=0)
+
+model = build()
+model.fit(x, y, batch_size=8, epochs=2, verbose=0, callbacks=[Inner()])
+""",
+    )
+    counts = {tuple(node["path"]): node["count"] for node in run.report["nodes"]}
+    inner = ("fit", "epoch", "fit")
+    assert counts[inner] == counts[(*inner, "epoch")] == 2 and counts[(*inner, "epoch", "step")] == 4
+    assert counts[("fit", "epoch", "step")] == 10 and counts[("fit", "epoch", "predict")] == 2
+    assert ("fit", "epoch", "step", "fit") not in counts and (*inner, "step") not in counts, run.tree
+    assert run.left_open == 0
+
+
+def test_a_list_of_callbacks_that_was_told_of_no_end_kept_everything_inside(tmp_path: Path) -> None:
+    run = with_keras(
+        tmp_path,
+        """
+model = build()
+def by_hand():
+    told = keras.callbacks.CallbackList([], model=model)
+    told.on_train_begin()
+    told.on_epoch_begin(0)
+    told.on_train_batch_begin(0)
+    return told
+by_hand()
+with hodo.scope("after"):
+    pass
+told = by_hand()
+told.on_epoch_begin(1)
+told.on_train_end()
+model.fit(x, y, batch_size=8, epochs=1, verbose=0)
+""",
+    )
+    assert {"after", "epoch", "fit"} == {node["name"] for node in run.report["nodes"] if not node["depth"]}
+    assert run.node("epoch")["count"] == 3 and run.left_open == 0
+
+
+def test_a_list_of_callbacks_that_cannot_be_made_failed_by_another_error(tmp_path: Path) -> None:
+    with_keras(
+        tmp_path,
+        """
+try:
+    keras.callbacks.CallbackList(1, 2, 3, 4, 5, 6)
+    raise SystemExit("made")
+except TypeError:
+    pass
+""",
+    )
+
+
+@pytest.mark.skipif("torch" not in BACKENDS, reason="without torch")
+def test_a_loader_of_torchs_has_its_steps_in_the_epoch_alone(tmp_path: Path) -> None:
+    run = with_keras(
+        tmp_path,
+        """
+hodo.profile(["torch"])
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.tensor(x), torch.tensor(y)), batch_size=8)
+build().fit(loader, epochs=2, verbose=0)
+""",
+        "torch",
+    )
+    counts = {tuple(node["path"]): node["count"] for node in run.report["nodes"]}
+    assert counts[("fit", "epoch", "step")] == 10 and ("fit", "step") not in counts, run.tree
+    assert counts[("fit", "epoch")] == 2, run.tree

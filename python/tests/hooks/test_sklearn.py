@@ -289,3 +289,24 @@ if __name__ == "__main__":
     assert run.node("GridSearchCV.fit")["count"] == 1
     assert run.node("GridSearchCV.fit", "LogisticRegression.fit")["count"] == 7, run.tree
     assert run.node("GridSearchCV.fit", "LogisticRegression.score")["count"] == 6
+
+
+def test_data_whose_shape_cannot_be_told_made_a_fit_fail(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        "import hodo; hodo.profile(gpu='off')\n"
+        + DATA
+        + """
+class Lazy:
+    @property
+    def shape(self):
+        raise RuntimeError("not computed")
+
+class Own(BaseEstimator):
+    def fit(self, X):
+        return self
+
+Own().fit(Lazy())
+""",
+    )
+    assert run.attributes("Own.fit") == [{"estimator": "Own", "method": "fit"}]

@@ -177,6 +177,65 @@ def test_lightning_that_is_stopped(ran: Any) -> None:
     assert run.left_open == 0
 
 
+LOGS_LATE = """
+import hodo
+hodo.profile()
+import tempfile
+import lightning, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+    def training_step(self, batch, i):
+        return self.layer(batch[0]).sum()
+    def on_train_epoch_end(self):
+        self.log("train_end", 1.0 + self.current_epoch)
+    def validation_step(self, batch, i):
+        self.layer(batch[0])
+    def on_validation_epoch_end(self):
+        self.log("val_end", 3.0 + self.current_epoch)
+    test_step = validation_step
+    def on_test_epoch_end(self):
+        self.log("test_end", 5.0)
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+loader = DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=2)
+def trainer():
+    return lightning.Trainer(
+        max_epochs=2, accelerator="cpu", logger=False, default_root_dir=tempfile.mkdtemp(), num_sanity_val_steps=0,
+        enable_progress_bar=False, enable_model_summary=False,
+    )
+trained = trainer()
+trained.fit(Net(), loader, loader)
+trained.test(dataloaders=loader, ckpt_path="best")
+for name in ("fit", "test"):
+    try:
+        getattr(trainer(), name)()
+        raise SystemExit("not raised")
+    except Exception as error:
+        print(type(error).__name__, error)
+assert hodo.current().id is None
+"""
+
+
+def test_lightning_values_of_the_modules_own_epoch_ends_were_lost(ran: Any) -> None:
+    run = ran(LOGS_LATE, "lightning", "torch")
+    train, validate = run.marks("train", "epoch"), run.marks("train", "epoch", "evaluate")
+    assert (train["train_end"]["count"], train["train_end"]["last"]) == (2, 2.0)
+    assert (validate["val_end"]["count"], validate["val_end"]["last"]) == (2, 4.0)
+    assert run.marks("test", "evaluate")["test_end"]["last"] == 5.0
+
+
+def test_lightning_without_a_model_is_called_by_its_own_and_fails_as_ever(ran: Any) -> None:
+    run = ran(LOGS_LATE, "lightning", "torch")
+    assert [each.get("tag") for each in run.attributes("test")] == ["Net", None]
+    plain = ran(LOGS_LATE.replace("hodo.profile()", ""), "lightning", "torch")
+    assert run.output == plain.output and "'model'" in plain.output
+
+
 def test_accelerate(ran: Any, tree: Any) -> None:
     run = ran("""
         import hodo

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -154,3 +156,30 @@ def test_one_that_was_kept_and_is_dropped_elsewhere_has_not_failed() -> None:
 
     keeps()
     assert seen[-1] == "left"
+
+
+def test_a_partial_of_next_counted_as_a_loop() -> None:
+    seen: list[Any] = []
+    items = generated(Items(seen))
+    asks = functools.partial(next, items)
+    asks()
+    again = items.__next__
+    assert [again(), again()] == [2, 3]
+    assert seen == [False, False, False]
+
+
+def test_calls_that_ask_until_the_end_are_as_loops() -> None:
+    seen: list[Any] = []
+    for ask in (
+        lambda items: collections.deque(items, maxlen=0),
+        lambda items: sorted(
+            items,
+            reverse=True,
+        ),
+        lambda items: [*items],
+        lambda items: max(0, *items),
+        lambda items: ",".join(map(str, items)),
+    ):
+        seen.append([])
+        ask(generated(Items(seen[-1])))
+    assert [each[:4] for each in seen] == [[True] * 4] * 5
