@@ -43,7 +43,14 @@ def hook(undo: Undo, kind: Any) -> None:
     """Makes passes over loaders of a class have scopes, unless those of the class above do already."""
     begin = kind.__iter__
     if getattr(begin, "_hodo", None) is not undo:
-        undo.patch(kind, "__iter__", Stand(_iterating(begin, undo), begin))
+        made = _iterating(begin, undo)
+        undo.patch(kind, "__iter__", Stand(made, begin) if _is_of_script(kind) else made)
+
+
+def _is_of_script(kind: type) -> bool:
+    """Whether a class may be pickled by value. For all others a function is what `for` asks: on the way
+    through one of Python's, a handler of signals that raises would make it "not iterable"."""
+    return kind.__module__ == "__main__" or "<locals>" in kind.__qualname__
 
 
 def _iterating(begin: Any, undo: Undo) -> Any:
