@@ -18,10 +18,11 @@ class _Now:
     """The hooking that is on. Schedules keep the step that an optimizer had when they were made, also
     beyond the hooking that it was of: so that looks here."""
 
-    __slots__ = ("spans",)
+    __slots__ = ("here", "spans")
 
     def __init__(self) -> None:
         self.spans: Spans | None = None
+        self.here = here
 
     def off(self) -> None:
         """None is on."""
@@ -116,7 +117,7 @@ def _is_hooked(step: Any) -> bool:
 def _stepping(step: Any, is_compiling: Callable[[], bool]) -> Any:
     # It uses no name of this module: a class of a script is pickled by value, and this with it, to be
     # loaded where there is no hodo.
-    now, threads, place = _now, here, _place_of_closure(step)
+    now, place = _now, _place_of_closure(step)
 
     @functools.wraps(step)
     def stepping(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -125,7 +126,7 @@ def _stepping(step: Any, is_compiling: Callable[[], bool]) -> Any:
         spans = now.spans
         if spans is None:
             return step(self, *args, **kwargs)
-        state = threads.state
+        state = now.here.state
         if state.is_optimizing:
             state.stepped = True
             return step(self, *args, **kwargs)

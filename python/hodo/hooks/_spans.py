@@ -92,10 +92,6 @@ class Here(threading.local):
     def __init__(self) -> None:
         self.state = State()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Nobody's, where something that knows it is pickled by value.
-        return (type(None), ())
-
 
 here = Here()
 # A child is in none of its parent's modules and passes.

@@ -266,7 +266,7 @@ class Pass:
             self._hodo_next = Pass._hodo_waiting
             return self._hodo_waiting()
         try:
-            if loop.taken_for is not None and loop.name == "epoch":
+            if loop.taken_for is not None and here.state.evals != self._hodo_seen[0]:
                 self._hodo_look(loop)
             loop.step_end()
             return loop.fetch(self._hodo_items)

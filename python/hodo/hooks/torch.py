@@ -88,7 +88,7 @@ class _Torch:
                 or not self.training
                 or state.fetching
                 or any_autocast()
-                or (usual[0] != LOSS and state.trained() is not self)
+                or (state.trained() is not self and usual[0] != LOSS)
             ):
                 return (inner if depth else outermost)(state, call, self, args, kwargs)
             events.left -= 1

@@ -418,3 +418,31 @@ def test_futures_of_torch_end_their_requests(trained: Any) -> None:
     assert (run.node("request")["count"], run.node("request")["failed"]) == (2, 1)
     assert run.marks("request")["output_tokens"]["count"] == 1
     assert "closed_early" not in run.marks("request")
+
+
+def test_an_exception_as_a_module_was_noted_took_later_modules_away(trained: Any, tree: Any) -> None:
+    run = trained("""
+        import sys
+
+        class Now(Exception):
+            pass
+
+        def raises(frame, event, called):
+            # As a handler of signals does, right after a call.
+            at = getattr(called, "__name__", ""), frame.f_code.co_name
+            if event == "c_return" and at == ("append", "_forward"):
+                sys.setprofile(None)
+                raise Now
+
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        sys.setprofile(raises)
+        try:
+            model(x)
+        except Now:
+            pass
+        else:
+            raise AssertionError("not raised")
+        with hodo.scope("after"):
+            step(x, y)
+    """)
+    assert run.node("after", "forward")["count"] == 1
