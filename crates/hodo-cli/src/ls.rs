@@ -90,8 +90,8 @@ fn state(run: &RunSummary) -> Cell {
     let since = since.map(|ns| format!(" since {}", number::when(ns as i64))).unwrap_or_default();
     let words = words + &since;
     let cell = Cell::new(style, words);
-    let behind = hodo_ship::statuses(&run.folder).iter().any(|s| ship::words::trouble(s).is_some());
-    let cell = if behind { cell.and(HOT, ", not all shipped") } else { cell };
+    let is_behind = !ship::words::troubles(&run.folder).is_empty();
+    let cell = if is_behind { cell.and(HOT, ", not all shipped") } else { cell };
     if run.uncalibrated == 0 { cell } else { cell.and(HOT, format!(", {NOT_CALIBRATED}")) }
 }
 

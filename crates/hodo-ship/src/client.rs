@@ -23,6 +23,9 @@ const SAID_CHARS: usize = 1000;
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// What is said of a certificate that is not believed.
+const STRANGER: &str = "invalid peer certificate";
+
 /// Longest token that is read from a file; what is longer is no token.
 const TOKEN_BYTES: u64 = 4096;
 
@@ -224,7 +227,10 @@ impl Client {
     /// The body of an answer that says yes.
     fn taken(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Value, Refusal> {
         let later = |why: String| Refusal::Later { why, after: None };
-        let mut answer = answer.map_err(|error| later(self.in_words(&error)))?;
+        let mut answer = answer.map_err(|error| match is_stranger(&error) {
+            true => self.of_run(ShipError::Stranger(self.in_words(&error))),
+            false => later(self.in_words(&error)),
+        })?;
         let status = answer.status().as_u16();
         let after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let after = after.and_then(|text| text.parse().ok()).map(Duration::from_secs);
@@ -245,6 +251,8 @@ impl Client {
 
     fn refused(&self, status: u16, said: &str, value: &Value, after: Option<Duration>) -> Refusal {
         let (url, why) = (self.url.clone(), format!("{status}{said}"));
+        // Every refusal of a collector's own says why; a proxy's says something else.
+        let is_its_own = value["error"].is_string();
         match (status, value["length"].as_u64()) {
             (401, _) if self.has_another_token() => {
                 let after = Some(Duration::ZERO);
@@ -255,9 +263,10 @@ impl Client {
             (301..=308 | 404 | 405, _) => self.of_run(ShipError::NoCollector { url, why }),
             (409, Some(length)) => Refusal::Length { length, why },
             (413, _) => Refusal::TooLong,
-            (422, _) => Refusal::Garbled(why),
+            (422, _) if is_its_own => Refusal::Garbled(why),
             (408 | 425 | 429 | 500.., _) => Refusal::Later { why: format!("{url}: {why}"), after },
-            _ => Refusal::File(why),
+            _ if is_its_own => Refusal::File(why),
+            _ => self.of_run(ShipError::NoCollector { url, why }),
         }
     }
 
@@ -286,7 +295,7 @@ impl Client {
             told if told.contains("CaUsedAsEndEntity") => {
                 "; its certificate is that of an authority (CA:TRUE), a server's has CA:FALSE"
             }
-            told if told.contains("invalid peer certificate") => {
+            told if told.contains(STRANGER) => {
                 "; --ca or HODO_CA names a file of certificates to believe"
             }
             told if told.contains("invalid HTTP version") => "; does it want https?",
@@ -294,6 +303,11 @@ impl Client {
         };
         format!("cannot reach {}: {error}{hint}", self.url)
     }
+}
+
+/// Whether whoever is there is not believed to be the collector.
+fn is_stranger(error: &ureq::Error) -> bool {
+    error.to_string().contains(STRANGER)
 }
 
 /// The answer to the question what is held.

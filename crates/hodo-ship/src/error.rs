@@ -91,6 +91,9 @@ pub enum ShipError {
         /// What it said.
         why: String,
     },
+    /// Its certificate is not believed.
+    #[error("{0}")]
+    Stranger(String),
     /// Nothing was taken for too long.
     #[error(
         "gave up: for {} the collector took nothing ({why}); `hodo push` sends what is left",

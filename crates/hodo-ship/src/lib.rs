@@ -26,4 +26,4 @@ pub use error::ShipError;
 pub use hodo_record::binding::host;
 pub use priority::step_back;
 pub use shipper::{Mode, Settings, Shipped, Watch, ship};
-pub use status::{State, Status, log_file, status_of, statuses};
+pub use status::{State, Status, is_gone, log_file, status_of, statuses};

@@ -30,12 +30,14 @@ pub(crate) struct Lives {
     /// Whether what may run elsewhere is known to have ended.
     others_ended: bool,
     gone: HashMap<Part, Instant>,
+    /// When processes began that were seen to run, in ticks since the system did.
+    began: HashMap<Part, u64>,
 }
 
 impl Lives {
     /// Of processes as `host` sees them.
     pub(crate) fn new(host: String, others_ended: bool) -> Lives {
-        Lives { host, others_ended, gone: HashMap::new() }
+        Lives { host, others_ended, gone: HashMap::new(), began: HashMap::new() }
     }
 
     /// Whether the process in `folder` may write more; `has_ended` when its catalog says it does not.
@@ -59,7 +61,7 @@ impl Lives {
             if info.host != self.host {
                 return self.life_elsewhere(info, recorder);
             }
-            if !is_running(info.pid, info.start_ns) {
+            if !self.is_running(part, info) {
                 return Life::Ended;
             }
             // In memory, or in a folder that somebody deleted.
@@ -71,6 +73,20 @@ impl Lives {
         if gone.elapsed() < STARTING { Life::Live } else { Life::Ended }
     }
 
+    /// Whether the process of `part` runs. One that was seen to is known by when it began, which does not
+    /// change with the time of day.
+    fn is_running(&mut self, part: &Part, info: &ProcessInfo) -> bool {
+        let Some(ticks) = running_since(info.pid) else { return false };
+        match self.began.get(part) {
+            Some(known) => *known == ticks,
+            None if is_of(ticks, info.start_ns) => {
+                self.began.insert(part.clone(), ticks);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// The number of a process means something on its own host; elsewhere only its arena tells.
     fn life_elsewhere(&self, info: &ProcessInfo, recorder: Recorder) -> Life {
         let is_told = recorder == Recorder::Gone || self.others_ended || info.host.is_empty();
@@ -78,15 +94,20 @@ impl Lives {
     }
 }
 
-/// Whether the process `pid` of this host runs, and is the one that was there at `start_ns`.
-fn is_running(pid: u32, start_ns: u64) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+/// When the process `pid` of this host began, in ticks since the system did; none where it does not run.
+fn running_since(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in brackets, may have anything in it.
-    let Some((_, rest)) = stat.rsplit_once(") ") else { return false };
+    let (_, rest) = stat.rsplit_once(") ")?;
     let mut words = rest.split_ascii_whitespace();
     let is_dead = matches!(words.next(), Some("Z" | "X" | "x"));
-    let started = words.nth(18).and_then(|ticks| ticks.parse().ok()).and_then(wall_ns);
-    !is_dead && started.is_none_or(|started| started <= start_ns.saturating_add(REUSED_NS))
+    let ticks = words.nth(18).and_then(|ticks| ticks.parse().ok()).unwrap_or(0);
+    (!is_dead).then_some(ticks)
+}
+
+/// Whether a process that began then is the one that was there at `start_ns`.
+fn is_of(ticks: u64, start_ns: u64) -> bool {
+    wall_ns(ticks).is_none_or(|started| started <= start_ns.saturating_add(REUSED_NS))
 }
 
 /// When a process began that began so many ticks after the system.
@@ -113,6 +134,8 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_number_and_its_start() {
+        let is_running =
+            |pid, start_ns| running_since(pid).is_some_and(|ticks| is_of(ticks, start_ns));
         let own = std::process::id();
         assert!(is_running(own, now_ns()));
         assert!(!is_running(own, now_ns() - 3600 * 1_000_000_000), "another had this number");
@@ -141,6 +164,21 @@ mod tests {
         std::fs::write(folder.path().join("arena"), [0; 64]).unwrap();
         assert!(live(&info(std::process::id(), now_ns(), Some("arena")), false), "just starting");
         assert!(!live(&info(0, now_ns(), Some("arena")), false), "killed, its arena left behind");
+    }
+
+    #[test]
+    fn a_process_that_was_seen_to_run_does_so_whatever_the_clock_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = Part::parse("p1-0").unwrap();
+        let mut lives = Lives::new("here".into(), false);
+        let mut life = |pid, start_ns| {
+            lives.life(&part, folder.path(), Some(&info(pid, start_ns, None)), false)
+        };
+        assert_eq!(life(std::process::id(), now_ns()), Life::Live);
+        // As if the clock had been set forward since: by it the process began later than it recorded.
+        let long_ago = now_ns() - 3600 * 1_000_000_000;
+        assert_eq!(life(std::process::id(), long_ago), Life::Live);
+        assert_eq!(life(1, u64::MAX), Life::Ended, "another has its number now");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The lock, held.
 #[derive(Debug)]
@@ -24,11 +24,25 @@ pub(crate) enum Taken {
 
 /// Takes the lock `name` in the run's folder, or says who has it.
 pub(crate) fn take(run: &Path, name: &str) -> Result<Taken, Error> {
-    match take_at(&run.join(name)) {
+    let path = place(run, name);
+    match take_at(&path) {
         // Some network disks lock nothing, and some folders are only to be read.
-        Err(error) if is_refused(&error) => take_at(&stand_in("ship", &run.join(name))),
+        Err(error) if is_refused(&error) => take_at(&stand_in("ship", &path)),
         result => result,
     }
+}
+
+/// Whether somebody of this host has the lock `name` in the run's folder. It is not asked for: a
+/// shipper that begins now would take that for another at work.
+pub(crate) fn is_held(run: &Path, name: &str) -> bool {
+    let path = place(run, name);
+    hodo_trace::is_locked(&path) || hodo_trace::is_locked(&stand_in("ship", &path))
+}
+
+/// Where the lock is: one name for it, also where the run is named from the working folder.
+fn place(run: &Path, name: &str) -> PathBuf {
+    let path = run.join(name);
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn take_at(path: &Path) -> Result<Taken, Error> {
@@ -54,6 +68,14 @@ fn take_at(path: &Path) -> Result<Taken, Error> {
             return Ok(Taken::Ours(Lock { file }));
         }
         // It was deleted between the two calls: what is there now counts.
+    }
+}
+
+impl Lock {
+    /// Whether its file was deleted, as with all of a run: what was only moved, or is on a disk that is
+    /// away, has its name still.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.nlink() == 0)
     }
 }
 
@@ -93,9 +115,30 @@ mod tests {
         let Taken::Ours(lock) = take(run.path(), "ship-a.lock").unwrap() else { panic!("held") };
         let Taken::Theirs(pid) = take(run.path(), "ship-a.lock").unwrap() else { panic!("twice") };
         assert_eq!(pid, std::process::id());
+        assert!(is_held(run.path(), "ship-a.lock") && !is_held(run.path(), "ship-b.lock"));
         assert!(matches!(take(run.path(), "ship-b.lock").unwrap(), Taken::Ours(_)), "another host");
         drop(lock);
+        assert!(!is_held(run.path(), "ship-a.lock"), "its file alone is no lock");
         assert!(matches!(take(run.path(), "ship-a.lock").unwrap(), Taken::Ours(_)));
+    }
+
+    #[test]
+    fn a_run_has_one_lock_however_it_is_named() {
+        let here = std::env::current_dir().unwrap();
+        let name = Path::new("runs/one");
+        assert_eq!(place(name, "ship-a.lock"), place(&here.join(name), "ship-a.lock"));
+    }
+
+    #[test]
+    fn a_lock_that_was_deleted_is_told_from_one_that_was_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, aside) = (folder.path().join("run"), folder.path().join("aside"));
+        std::fs::create_dir(&run).unwrap();
+        let Taken::Ours(lock) = take(&run, "ship-a.lock").unwrap() else { panic!("held") };
+        std::fs::rename(&run, &aside).unwrap();
+        assert!(!lock.is_deleted());
+        std::fs::remove_dir_all(&aside).unwrap();
+        assert!(lock.is_deleted());
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub(crate) struct Parts {
 /// The parts of the run in `folder`.
 pub(crate) fn parts(folder: &Path, whose: &Whose) -> Parts {
     let mut found = Parts::default();
-    let names = found.or_unreadable(folder, names(folder));
-    for part in names.iter().filter_map(|name| Part::parse(name)) {
+    let listed = found.or_unreadable(folder, names(folder));
+    for part in listed.iter().filter_map(|name| Part::parse(name)) {
         let wanted = is_wanted(folder, &part, whose);
         if found.or_unreadable(&folder.join(part.folder()), wanted) {
             found.parts.push(part);
@@ -139,15 +139,15 @@ pub(crate) fn files(folder: &Path, part: &Part) -> Result<Files, Error> {
 }
 
 fn names_in(folder: &Path, inside: &str) -> Result<Vec<String>, Error> {
-    let mut names = names(&folder.join(inside))?;
+    let mut names = unless_gone(names(&folder.join(inside)))?.unwrap_or_default();
     names.retain(|name| folder.join(inside).join(name).is_dir());
     names.sort();
     Ok(names)
 }
 
-/// The names in a folder; none where there is no such folder.
+/// The names in a folder.
 fn names(folder: &Path) -> Result<Vec<String>, Error> {
-    let Some(entries) = unless_gone(std::fs::read_dir(folder))? else { return Ok(Vec::new()) };
+    let entries = std::fs::read_dir(folder)?;
     // What is shipped has a plain name; any other is a stranger's.
     let plain = |entry: DirEntry| entry.file_name().into_string().ok();
     entries.filter_map(|entry| entry.map(plain).transpose()).collect()
@@ -239,7 +239,10 @@ mod tests {
         std::fs::write(run.path().join("tables"), "").unwrap();
         assert_eq!(unreadable(&all), [own.clone(), run.path().join("tables")]);
         assert!(files(&own, &Part::parse("p2-b").unwrap()).is_err());
-        let gone = parts(&run.path().join("gone"), &all);
-        assert!(gone.parts.is_empty() && gone.unreadable.is_empty());
+        let gone = run.path().join("gone");
+        let found = parts(&gone, &all);
+        assert!(found.parts.is_empty());
+        assert_eq!(found.unreadable[0].0, gone, "a run that is away is no empty one");
+        assert!(files(&gone, &Part::parse("p2-b").unwrap()).is_err());
     }
 }

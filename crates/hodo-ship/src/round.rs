@@ -8,7 +8,8 @@ use crate::parts::{self, Files, Whose};
 use crate::send::Beat;
 use crate::{ShipError, Status};
 use hodo_format::ship::{ARENA_FILE, CATALOG_FILE, CHUNK_BYTES, Part, RUN_FILE};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -34,8 +35,12 @@ pub(crate) struct Round {
     pub(crate) whole: HashMap<(Part, String), String>,
     pub(crate) refused_whole: BTreeMap<(Part, String), String>,
     pub(crate) newest_at: HashMap<Part, Instant>,
+    /// Parts whose folders were there once.
+    seen: BTreeSet<Part>,
     /// Processes that have ended and are shipped.
     complete: HashSet<Part>,
+    /// The part with which the next round begins, where the last one broke off.
+    begins: Option<Part>,
     lives: Lives,
     /// Another host, on which a process of the run may still record.
     may_run_on: Option<String>,
@@ -73,7 +78,9 @@ impl Round {
             whole: HashMap::new(),
             refused_whole: BTreeMap::new(),
             newest_at: HashMap::new(),
+            seen: BTreeSet::new(),
             complete: HashSet::new(),
+            begins: None,
             may_run_on: None,
             living: Vec::new(),
             beat: None,
@@ -110,22 +117,46 @@ impl Round {
         self.living = recorded(&lives);
         self.beat(false)?;
         self.replace(&Part::RUN, RUN_FILE)?;
-        let mut more = false;
-        for (part, life) in &lives {
-            if !self.complete.contains(part) {
-                more |= self.part(part, *life, tell)?;
-            }
-        }
+        let more = self.in_turn(lives, tell)?;
         self.note_removed();
         tell(self);
         Ok(Rest { more, live })
     }
 
+    /// Ships all parts; true when there is more to be shipped at once. A round that breaks off is gone on
+    /// with where it did: a collector that takes little at a time takes something of each.
+    fn in_turn(
+        &mut self,
+        mut parts: Vec<(Part, Life)>,
+        tell: &mut dyn FnMut(&Round),
+    ) -> Result<bool, Refusal> {
+        parts.retain(|(part, _)| !self.complete.contains(part));
+        // Tables stay behind all else, in their order.
+        let recorded = parts.iter().take_while(|(part, _)| !part.is_packed()).count();
+        let recorded = &mut parts[..recorded];
+        let begins = self.begins.take();
+        let begins =
+            begins.and_then(|begins| recorded.iter().position(|(part, _)| *part >= begins));
+        recorded.rotate_left(begins.unwrap_or(0));
+        let mut more = false;
+        for (number, (part, life)) in parts.iter().enumerate() {
+            // One that does not even begin keeps no other waiting.
+            self.begins = parts.get(number.max(1)).map(|(part, _)| part.clone());
+            more |= self.part(part, *life, tell)?;
+        }
+        self.begins = None;
+        Ok(more)
+    }
+
     /// Tells the collector that this is all, if it is.
     pub(crate) fn finish(&mut self) -> Result<(), Refusal> {
         let parts = self.parts();
+        let lives = self.lives_of(&parts);
         if let Some(why) = self.unreadable.clone() {
             return Err(Refusal::Later { why, after: None });
+        }
+        if let Some((part, _)) = lives.iter().find(|(_, life)| *life == Life::Live) {
+            return Err(Refusal::Later { why: format!("{part} is written again"), after: None });
         }
         let dead: Vec<_> = parts.into_iter().map(|part| (part, Life::Ended)).collect();
         self.living = recorded(&dead);
@@ -144,7 +175,12 @@ impl Round {
     fn parts(&mut self) -> Vec<Part> {
         let found = parts::parts(&self.run, &self.whose);
         for (path, error) in &found.unreadable {
-            self.cannot_read(path, error);
+            self.note_unreadable(path, error);
+        }
+        self.seen.extend(found.parts.iter().cloned());
+        let is_away = |part: &&Part| !self.complete.contains(part) && !found.parts.contains(part);
+        if let Some(away) = self.seen.iter().find(is_away) {
+            self.note_unreadable(&self.run.join(away.folder()), &ErrorKind::NotFound.into());
         }
         found.parts
     }
@@ -152,7 +188,7 @@ impl Round {
     fn files_of(&mut self, part: &Part) -> Files {
         let folder = self.run.join(part.folder());
         parts::files(&folder, part).unwrap_or_else(|error| {
-            self.cannot_read(&folder, &error);
+            self.note_unreadable(&folder, &error);
             Files::default()
         })
     }
@@ -192,16 +228,26 @@ impl Round {
 
     fn life(&mut self, part: &Part) -> Life {
         let folder = self.run.join(part.folder());
-        if part.is_machine() && hodo_trace::is_sampled(&folder) {
+        let life = self.life_in(part, &folder);
+        // Whose folder went away meanwhile has not been seen to end.
+        if life == Life::Ended && !self.complete.contains(part) && !folder.is_dir() {
+            self.note_unreadable(&folder, &ErrorKind::NotFound.into());
+            return Life::Unknown;
+        }
+        life
+    }
+
+    fn life_in(&mut self, part: &Part, folder: &Path) -> Life {
+        if part.is_machine() && hodo_trace::is_sampled(folder) {
             return Life::Live;
         }
         if !part.is_process() || self.complete.contains(part) {
             return Life::Ended;
         }
-        let info = hodo_trace::process_info(&folder);
+        let info = hodo_trace::process_info(folder);
         let catalog = self.files.get(&(part.clone(), CATALOG_FILE.to_owned()));
         let has_ended = catalog.is_some_and(Growing::has_ended);
-        match self.lives.life(part, &folder, info.as_ref(), has_ended) {
+        match self.lives.life(part, folder, info.as_ref(), has_ended) {
             Life::Unknown if has_end(&folder.join(CATALOG_FILE)) => Life::Ended,
             Life::Unknown => {
                 self.may_run_on = info.map(|info| info.host);
@@ -272,7 +318,7 @@ impl Round {
             Ok(about) if about.is_file() => about,
             Ok(_) => return Ok(false),
             Err(error) => {
-                self.cannot_read(&path, &error);
+                self.cannot_read(part, &path, &error);
                 return Ok(false);
             }
         };
@@ -298,15 +344,19 @@ impl Round {
             }
         };
         if let Err(error) = looked {
-            self.cannot_read(path, &error);
+            self.cannot_read(part, path, &error);
         }
     }
 
-    /// Counts files that are gone and were not shipped whole.
+    /// Counts files that are gone and were not shipped whole. Where their folder is away they may come back.
     fn note_removed(&mut self) {
         let run = &self.run;
         let is_gone = |(part, name): &(Part, String), file: &Growing| {
-            file.backlog() > 0 && name != ARENA_FILE && !parts::path(run, part, name).exists()
+            let path = parts::path(run, part, name);
+            let is_missing = || path.try_exists().is_ok_and(|there| !there);
+            // Looked at on both sides of its folder: that may come back between two looks.
+            let is_removed = || is_missing() && run.join(part.folder()).is_dir() && is_missing();
+            file.backlog() > 0 && name != ARENA_FILE && is_removed()
         };
         let gone: Vec<_> = self.files.iter().filter(|(key, file)| is_gone(key, file)).collect();
         self.removed_bytes += gone.iter().map(|(_, file)| file.backlog()).sum::<u64>();
@@ -314,11 +364,16 @@ impl Round {
         gone.iter().for_each(|key| drop(self.files.remove(key)));
     }
 
-    pub(crate) fn cannot_read(&mut self, path: &Path, error: &std::io::Error) {
-        // One that was there a moment ago was removed at the size cap.
-        if error.kind() != std::io::ErrorKind::NotFound {
-            self.unreadable.get_or_insert_with(|| format!("{}: {error}", path.display()));
+    pub(crate) fn cannot_read(&mut self, part: &Part, path: &Path, error: &Error) {
+        // One that was there a moment ago was removed at the size cap, if its folder is still there.
+        let is_there = || self.run.join(part.folder()).is_dir();
+        if error.kind() != ErrorKind::NotFound || !is_there() {
+            self.note_unreadable(path, error);
         }
+    }
+
+    fn note_unreadable(&mut self, path: &Path, error: &Error) {
+        self.unreadable.get_or_insert_with(|| format!("{}: {error}", path.display()));
     }
 
     /// Fills in what is known of the way so far.

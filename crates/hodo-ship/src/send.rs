@@ -44,7 +44,7 @@ impl Round {
             }
             if let Err(error) = file.read(path, &mut chunk, most) {
                 self.chunk = chunk;
-                self.cannot_read(path, &error);
+                self.cannot_read(part, path, &error);
                 return Ok(false);
             }
             let at = file.offset();
@@ -107,7 +107,7 @@ impl Round {
         let about = match path.metadata() {
             Ok(about) => about,
             Err(error) => {
-                self.cannot_read(&path, &error);
+                self.cannot_read(part, &path, &error);
                 return Ok(());
             }
         };
@@ -119,7 +119,7 @@ impl Round {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.cannot_read(&path, &error);
+                self.cannot_read(part, &path, &error);
                 return Ok(());
             }
         };

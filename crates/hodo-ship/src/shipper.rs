@@ -87,7 +87,11 @@ pub fn ship(settings: &Settings, watch: &Watch<'_>) -> Result<Shipped, ShipError
         watch,
         round,
         pace: Pace::new(random()),
-        status: Status { pid: std::process::id(), ..Status::default() },
+        status: Status {
+            pid: std::process::id(),
+            all_hosts: settings.mode == Mode::Everything,
+            ..Status::default()
+        },
         file: StatusFile::new(&settings.run),
     };
     let ended = shipper.go(lock);
@@ -121,7 +125,7 @@ impl Shipper<'_> {
     fn go(&mut self, lock: Lock) -> Result<bool, ShipError> {
         let mut lock = lock;
         loop {
-            let is_live = self.until_all_is_there()?;
+            let is_live = self.until_all_is_there(&lock)?;
             drop(lock);
             // A process that began meanwhile found the lock taken, and left it to this shipper.
             if is_live || self.settings.mode != Mode::Follow || !self.round.has_news() {
@@ -135,7 +139,7 @@ impl Shipper<'_> {
     }
 
     /// Rounds until everything is there; true when something is still being written.
-    fn until_all_is_there(&mut self) -> Result<bool, ShipError> {
+    fn until_all_is_there(&mut self, lock: &Lock) -> Result<bool, ShipError> {
         loop {
             let expecting = (self.watch.is_expecting)();
             match self.round() {
@@ -153,11 +157,10 @@ impl Shipper<'_> {
                 }
                 Ok(Rest { live: false, .. }) if !expecting => {
                     if let Some(why) = self.round.unreadable().map(str::to_owned) {
-                        self.wait_to_read(why)?;
+                        self.wait_to_read(why, lock)?;
                         continue;
                     }
-                    // What began since is shipped before the collector hears that this is all.
-                    if !self.round.has_news() && self.finish()? {
+                    if self.finish()? {
                         return Ok(false);
                     }
                 }
@@ -189,8 +192,12 @@ impl Shipper<'_> {
         rest
     }
 
-    /// The last word; false when it was not heard and waited for.
+    /// The last word; false when there is more to be shipped first, or it was not heard and waited for.
     fn finish(&mut self) -> Result<bool, ShipError> {
+        // What began since the last round is shipped before the collector hears that this is all.
+        if self.round.has_news() {
+            return Ok(false);
+        }
         // A collector that hears it packs the run, without what it refused.
         if self.round.refused().is_some() {
             return Ok(true);
@@ -226,8 +233,12 @@ impl Shipper<'_> {
         Ok(())
     }
 
-    /// Waits for a file of a run that has ended and cannot be read, as long as for a collector.
-    fn wait_to_read(&mut self, why: String) -> Result<(), ShipError> {
+    /// Waits for a file of a run that has ended and cannot be read, as long as for a collector. A run that
+    /// was deleted does not come back.
+    fn wait_to_read(&mut self, why: String, lock: &Lock) -> Result<(), ShipError> {
+        if lock.is_deleted() && !self.settings.run.is_dir() {
+            return Err(ShipError::Unreadable(why));
+        }
         let later = Refusal::Later { why: why.clone(), after: None };
         self.wait(later).map_err(|_| ShipError::Unreadable(why))
     }

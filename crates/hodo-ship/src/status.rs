@@ -1,5 +1,6 @@
 //! How far a shipper has come, for whoever asks: a small file in the run's folder.
 
+use crate::lock;
 use hodo_record::binding::{clean, host};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const SCHEMA: &str = "hodo.ship/1";
 /// How often it is written while nothing changes but numbers.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Between letting go of its lock and its last word a shipper takes a moment.
+const LAST_WORD: Duration = Duration::from_secs(2);
+/// A shipper of another host that has not written for so long is gone: none waits longer for anything.
+const SILENT: Duration = Duration::from_secs(600);
 
 /// What a shipper does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +43,8 @@ pub struct Status {
     pub host: String,
     /// The shipper.
     pub pid: u32,
+    /// Whether it ships what all hosts wrote.
+    pub all_hosts: bool,
     /// What it does.
     pub state: State,
     /// Bytes that the collector holds for good.
@@ -67,6 +75,22 @@ pub fn statuses(run: &Path) -> Vec<Status> {
     files.sort();
     let read = |path: PathBuf| serde_json::from_slice(&std::fs::read(path).ok()?).ok();
     files.into_iter().filter_map(read).filter(|status: &Status| status.schema == SCHEMA).collect()
+}
+
+/// Whether the shipper that wrote `status` ended without a last word: it was killed, or its machine was.
+pub fn is_gone(run: &Path, status: &Status) -> bool {
+    if !matches!(status.state, State::Shipping | State::Waiting) {
+        return false;
+    }
+    let now = now_ns();
+    match status.host == host() {
+        // A clock that was set back says no less than one that goes on.
+        true => {
+            let age = Duration::from_nanos(now.abs_diff(status.updated_ns));
+            age > LAST_WORD && !lock::is_held(run, &file_name("lock"))
+        }
+        false => Duration::from_nanos(now.saturating_sub(status.updated_ns)) > SILENT,
+    }
 }
 
 /// What the shipper of this host says.
@@ -138,6 +162,29 @@ impl StatusFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shipper_without_a_last_word_is_gone_when_nobody_has_its_lock() {
+        let run = tempfile::tempdir().unwrap();
+        let long_ago = now_ns() - 3600 * 1_000_000_000;
+        let of = |host: &str, state, updated_ns| {
+            let status = Status { host: host.into(), state, updated_ns, ..Status::default() };
+            is_gone(run.path(), &status)
+        };
+        let here = host();
+        for state in [State::Shipping, State::Waiting] {
+            assert!(of(&here, state, long_ago));
+            assert!(of(&here, state, now_ns() + 3600 * 1_000_000_000), "the clock was set back");
+            assert!(!of(&here, state, now_ns()), "it may be about to say its last");
+            assert!(of("elsewhere", state, long_ago));
+            assert!(!of("elsewhere", state, now_ns() - 60 * 1_000_000_000), "it may wait");
+        }
+        assert!(!of(&here, State::Done, long_ago) && !of("elsewhere", State::Stopped, long_ago));
+        let lock = lock::take(run.path(), &file_name("lock")).unwrap();
+        assert!(!of(&here, State::Waiting, long_ago), "whoever has the lock is at work");
+        drop(lock);
+        assert!(of(&here, State::Waiting, long_ago));
+    }
 
     #[test]
     fn what_is_written_is_read_and_other_files_are_not() {

@@ -1,6 +1,8 @@
 //! Scopes that did not end well: left by a panic or an exception, or never closed.
 
-use crate::{Process, Row, Run, SpanView};
+use crate::links::Links;
+use crate::select::select;
+use crate::{Filter, Process, Row, Run, SpanView};
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -39,24 +41,31 @@ pub struct Step {
 }
 
 impl Run {
-    /// Scopes that failed and hold none that did, in order of their start: a failure passes through
-    /// all scopes around it.
-    pub fn failed(&self) -> Vec<Ending> {
-        self.innermost(|process| Box::new(process.spans.failed_rows()))
+    /// Scopes that fit `filter`, failed and hold none that did, in order of their start: a failure
+    /// passes through all scopes around it.
+    pub fn failed(&self, filter: &Filter) -> Vec<Ending> {
+        self.innermost(filter, |process| Box::new(process.spans.failed_rows()))
     }
 
-    /// Scopes that are open, or were when the process ended, and hold no other such.
-    pub fn open_scopes(&self) -> Vec<Ending> {
-        self.innermost(|process| Box::new(process.spans.open_rows()))
+    /// Scopes that fit `filter`, are open, or were when the process ended, and hold no other such.
+    pub fn open_scopes(&self, filter: &Filter) -> Vec<Ending> {
+        self.innermost(filter, |process| Box::new(process.spans.open_rows()))
     }
 
     fn innermost<'a>(
         &'a self,
+        filter: &Filter,
         rows: impl Fn(&'a Process) -> Box<dyn Iterator<Item = Row> + 'a>,
     ) -> Vec<Ending> {
         let mut found: Vec<SpanView<'a>> = Vec::new();
-        for process in &self.processes {
-            let all: Vec<SpanView<'a>> = rows(process).map(|row| process.span(row)).collect();
+        let all: Vec<Vec<Row>> = self.processes.iter().map(|p| rows(p).collect()).collect();
+        if all.iter().all(Vec::is_empty) {
+            return Vec::new();
+        }
+        let kept = select(self, &Links::new(&self.processes), filter);
+        for ((process, rows), kept) in self.processes.iter().zip(all).zip(kept) {
+            let rows = rows.into_iter().filter(|&row| kept.keeps(row));
+            let all: Vec<SpanView<'a>> = rows.map(|row| process.span(row)).collect();
             let above: HashSet<_> = all.iter().map(|s| process.spans.parent(s.row)).collect();
             found.extend(all.into_iter().filter(|s| !above.contains(&s.id())));
         }

@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Beats that may be missed before a host counts as silent.
 const MISSED_BEATS: u64 = 5;
+/// A host that told nothing for so long is silent.
+pub const SILENT_AFTER: Duration = Duration::from_secs(BEAT_SECONDS * MISSED_BEATS);
 
 /// What was told of a run, by the host that told it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,10 +138,16 @@ impl Shipped {
 
     /// Whether a process runs on a host that was heard a moment ago.
     pub fn is_live(&self) -> bool {
+        self.is_live_by(|_| None)
+    }
+
+    /// The same where `ago` knows how long ago a host was heard, by a clock that nobody sets.
+    pub fn is_live_by(&self, ago: impl Fn(&str) -> Option<Duration>) -> bool {
         let now = now_ns();
-        self.hosts
-            .values()
-            .any(|host| !host.is_silent(now) && host.processes.values().any(|live| *live))
+        self.hosts.iter().any(|(name, host)| {
+            let is_silent = || ago(name).map_or(host.is_silent(now), |ago| ago > SILENT_AFTER);
+            host.processes.values().any(|live| *live) && !is_silent()
+        })
     }
 
     /// How the process whose folder is `part` is. One that nobody told of yet counts by the host
@@ -168,8 +176,8 @@ impl ShippedHost {
 }
 
 fn is_silent(heard_ns: u64, now_ns: u64) -> bool {
-    let most = Duration::from_secs(BEAT_SECONDS * MISSED_BEATS).as_nanos() as u64;
-    now_ns.saturating_sub(heard_ns) > most
+    // What was heard long after now was heard before the clock was set back.
+    now_ns.abs_diff(heard_ns) > SILENT_AFTER.as_nanos() as u64
 }
 
 fn now_ns() -> u64 {
@@ -211,6 +219,18 @@ mod tests {
         assert_eq!(both.told("p2-b"), Told::Complete);
         assert!(!both.is_done(), "one host has not said that it is done");
         assert!(!Shipped::default().is_done() && !Shipped::default().is_live());
+    }
+
+    #[test]
+    fn a_host_is_live_by_the_clock_that_nobody_sets() {
+        let old = shipped(&[host(3600, false, &[("p1-a", true)])]);
+        let of_second = |name: &str| (name == "host1").then_some(Duration::ZERO);
+        assert!(old.is_live_by(|_| Some(Duration::ZERO)) && !old.is_live_by(of_second));
+        let mut ahead = shipped(&[host(1, false, &[("p1-a", true)])]);
+        assert!(ahead.is_live() && !ahead.is_live_by(|_| Some(2 * SILENT_AFTER)));
+        ahead.hosts.values_mut().for_each(|host| host.heard_ns += 3_600_000_000_000);
+        assert!(!ahead.is_live(), "the clock was set back since");
+        assert!(matches!(ahead.told("p1-a"), Told::Silent(_)));
     }
 
     #[test]

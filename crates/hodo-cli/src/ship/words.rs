@@ -2,6 +2,7 @@
 
 use crate::term::number;
 use hodo_ship::{State, Status};
+use std::path::Path;
 
 /// What was said last.
 #[derive(Default)]
@@ -40,7 +41,27 @@ fn kind(why: &str) -> &str {
     why.split(" (").next().unwrap_or(why)
 }
 
-/// What there is to say of a shipper, for a list: none while all is well.
+/// What there is to say of the shippers of a run, each with its host: none while all is well.
+pub fn troubles(run: &Path) -> Vec<(String, String)> {
+    let statuses = hodo_ship::statuses(run);
+    // What a shipper left behind is there when all of the run was pushed from another host since.
+    let is_pushed = |left: &Status| {
+        statuses.iter().any(|status| {
+            (status.all_hosts && status.state == State::Done)
+                && (status.server == left.server && status.updated_ns > left.updated_ns)
+        })
+    };
+    let told = |status: &Status| {
+        let words = match hodo_ship::is_gone(run, status) {
+            true => Some("not shipped: the shipper is gone; `hodo push` sends the rest".to_owned()),
+            false => trouble(status),
+        };
+        Some((status.host.clone(), words?))
+    };
+    statuses.iter().filter(|status| !is_pushed(status)).filter_map(told).collect()
+}
+
+/// What a shipper says that does not get on.
 pub fn trouble(status: &Status) -> Option<String> {
     if status.backlog_bytes == 0 && status.error.is_none() {
         return None;

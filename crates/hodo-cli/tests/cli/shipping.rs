@@ -78,3 +78,52 @@ fn a_collector_that_is_away_is_told_and_given_up() {
         assert!(!std::fs::read_to_string(file.path()).unwrap().contains("abc"), "{file:?}");
     }
 }
+
+#[test]
+fn a_shipper_that_was_killed_is_told_of() {
+    let dir = folder(&samples::training(100));
+    let run = dir.path().join(ID);
+    let status = |state: &str, host: &str, updated_ns: u64| {
+        let status = serde_json::json!({
+            "schema": "hodo.ship/1", "host": host, "state": state, "updated_ns": updated_ns,
+        });
+        std::fs::write(run.join("ship-any.json"), status.to_string()).unwrap();
+        let report = stdout(dir.path(), &["report", ID]);
+        let is_told = report.contains("the shipper is gone; `hodo push` sends the rest");
+        let is_listed = stdout(dir.path(), &["ls"]).contains("not all shipped");
+        assert_eq!(is_told, is_listed, "{report}");
+        is_told
+    };
+    let here = hodo_ship::host();
+    assert!(status("shipping", &here, 1) && status("waiting", &here, 1));
+    assert!(status("shipping", "elsewhere", 1));
+    assert!(!status("done", &here, 1));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert!(!status("shipping", "elsewhere", now.as_nanos() as u64), "it tells of itself");
+}
+
+#[test]
+fn what_a_host_left_behind_is_there_when_all_was_pushed_from_another() {
+    let dir = folder(&samples::training(100));
+    let run = dir.path().join(ID);
+    let write = |host: &str, state: &str, server: &str, all_hosts: bool, updated_ns: u64| {
+        let status = serde_json::json!({
+            "schema": "hodo.ship/1", "host": host, "state": state, "server": server,
+            "all_hosts": all_hosts, "updated_ns": updated_ns,
+        });
+        std::fs::write(run.join(format!("ship-{host}.json")), status.to_string()).unwrap();
+    };
+    let is_listed = || stdout(dir.path(), &["ls"]).contains("not all shipped");
+    write("dead", "shipping", "https://a", false, 5);
+    assert!(is_listed());
+    write("login", "done", "https://a", true, 9);
+    assert!(!is_listed() && !stdout(dir.path(), &["report", ID]).contains("not shipped"));
+    write("login", "done", "https://a", false, 9);
+    assert!(is_listed(), "it shipped its own");
+    write("login", "done", "https://b", true, 9);
+    assert!(is_listed(), "it is at another collector");
+    write("login", "done", "https://a", true, 3);
+    assert!(is_listed(), "more was recorded since");
+    write("login", "stopped", "https://a", true, 9);
+    assert!(is_listed(), "it did not come to an end");
+}

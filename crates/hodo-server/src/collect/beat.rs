@@ -35,6 +35,11 @@ struct Told {
 }
 
 impl Beat {
+    /// Who tells it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// A beat as it is sent.
     pub fn parse(text: &[u8]) -> Result<Beat, Refusal> {
         let beat: Beat = serde_json::from_slice(text)

@@ -157,11 +157,12 @@ impl Depot {
             .retain(|_, entry| Arc::strong_count(entry) > 1 || lock(&entry.note).is_some());
     }
 
-    /// Puts a note that is damaged aside, where nothing reads it, and another in its place, so that the
-    /// run can be removed; tells where it is.
+    /// Copies a note that is damaged aside, where nothing reads it, and puts another in its place, so that
+    /// the run can be removed; tells where it is.
     pub fn set_note_aside(&self, run: &str, may_be_stored: bool) -> io::Result<PathBuf> {
         let aside = self.dir.join(NOTES).join(format!(".{run}.damaged"));
-        fs::rename(self.note_path(run), &aside)?;
+        // It stays in place until the other takes it: a kill between leaves no run that is nobody's.
+        durable::replace(&aside, &fs::read(self.note_path(run))?)?;
         Note { may_be_stored, ..Note::new("") }.write(&self.note_path(run))?;
         Ok(aside)
     }
@@ -181,6 +182,7 @@ impl Depot {
         }
         *lock(&entry.note) = None;
         entry.changed();
+        entry.forget_heard();
         entry.forget_files();
         self.usage.set(&entry.id, "", 0);
         Ok(())

@@ -21,6 +21,7 @@ mod refusal;
 mod remote;
 mod remove;
 mod room;
+mod silence;
 #[cfg(test)]
 mod testing;
 mod tls;

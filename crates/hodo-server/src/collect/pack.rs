@@ -4,7 +4,8 @@ use super::Inside;
 use super::depot::{Entry, lock, part_key};
 use super::janitor::guarded;
 use super::note::{Note, PackedFile, Swap};
-use super::remove::{heard, is_live, now};
+use super::remove::now;
+use super::silence::{is_live, is_quiet, silent_for};
 use super::tries::Tries;
 use crate::memory;
 use hodo_convert::parquet;
@@ -67,10 +68,8 @@ pub fn pack_if_ended(inside: &Inside, run: &str, quiet_after: Duration) -> Resul
     let is_here = |note: &Note| !note.is_away && !note.is_going;
     let note = entry.note().filter(is_here).ok_or(NotPacked::NotYet)?;
     let shipped = Shipped::read(&folder).ok_or(NotPacked::NotYet)?;
-    let is_quiet = now().saturating_sub(heard(&folder)) > quiet_after
-        // While there was no collector nobody could be heard.
-        && entry.quiet().unwrap_or_else(|| inside.began.elapsed()) > quiet_after;
-    if is_live(&folder) || !(shipped.is_done() || is_quiet) || !Run::is_at(&folder) {
+    let is_over = || shipped.is_done() || is_quiet(inside, run, quiet_after);
+    if is_live(inside, run) || !is_over() || !Run::is_at(&folder) {
         return Err(NotPacked::NotYet);
     }
     let changes = entry.changes();
@@ -89,7 +88,8 @@ pub fn pack_if_ended(inside: &Inside, run: &str, quiet_after: Duration) -> Resul
     let is_open = made.inspect_err(|_| clear_packing(inside, run))?;
     if entry.changes() != changes
         || !entry.note().as_ref().is_some_and(is_here)
-        || Shipped::read(&folder).is_some_and(|now| now.hosts != shipped.hosts && now.is_live())
+        || Shipped::read(&folder).is_some_and(|now| now.hosts != shipped.hosts)
+            && is_live(inside, run)
     {
         clear_packing(inside, run);
         return Err(NotPacked::Grew);
@@ -108,8 +108,11 @@ fn pack_anew(inside: &Inside, entry: &Entry, is_done: bool) -> Result<(), NotPac
         inside.depot.give_back(entry)?;
         return Err(NotPacked::NotYet);
     }
-    let silent = now().saturating_sub(heard(&inside.depot.folder(&entry.id)));
-    if is_done || silent > ASIDE_TIME { Ok(()) } else { Err(NotPacked::NotYet) }
+    if is_done || silent_for(inside, &entry.id) > ASIDE_TIME {
+        Ok(())
+    } else {
+        Err(NotPacked::NotYet)
+    }
 }
 
 /// The files a run was shipped as: those that were packed before, and those in its folder.
@@ -255,12 +258,14 @@ pub fn note_failure(inside: &Inside, entry: &Entry, why: &str) -> io::Result<()>
     }
 }
 
-/// Lets go of what was shipped of runs that were packed long ago.
+/// Lets go of what was shipped of runs that were packed long ago and not heard of since: a process that
+/// is told to run may record more at any time, and it was not long ago because the clock was set.
 pub fn clear_old(inside: &Inside, run: &str) -> io::Result<()> {
     let entry = inside.depot.entry(run)?;
     let is_old = |note: &Note| {
         let age = now().saturating_sub(Duration::from_secs(note.packed_s));
-        note.is_packed && !note.is_going && !note.is_between() && age >= ASIDE_TIME
+        let is_kept = note.is_packed && !note.is_going && !note.is_between();
+        is_kept && age >= ASIDE_TIME && silent_for(inside, run) >= ASIDE_TIME
     };
     let is_due = || entry.note().as_ref().is_some_and(is_old) && inside.depot.aside(run).exists();
     if !is_due() {
@@ -278,8 +283,11 @@ pub fn clear_old(inside: &Inside, run: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::testing::{Folder, inside, send};
+    use crate::collect::beat::Beat;
+    use crate::collect::testing::{Folder, SENDER, inside, send};
     use crate::collect::tries::{MOST_TRIES, wait_after};
+    use hodo_format::ship::SHIPPED_FILE;
+    use std::sync::Arc;
 
     #[test]
     fn a_run_that_does_not_fit_into_memory_is_left_as_it_was_shipped() {
@@ -289,15 +297,47 @@ mod tests {
         assert!(refused.is_err_and(|why| why.contains("300 MiB") && why.contains("100 MiB")));
     }
 
-    #[test]
-    fn what_is_aside_is_looked_at_again_before_it_goes() -> io::Result<()> {
-        let folder = Folder::new();
+    /// A run that was packed long ago, with what was shipped of it aside.
+    fn packed_long_ago(folder: &Folder) -> io::Result<Arc<Inside>> {
         let here = inside(folder.path(), None);
         send(&here, "run", "p1-a", b"spans");
         let entry = here.depot.entry("run")?;
         let note = entry.note().unwrap_or_default();
-        here.depot.write_note(&entry, Note { is_packed: true, packed_s: 1, ..note.clone() })?;
+        here.depot.write_note(&entry, Note { is_packed: true, packed_s: 1, ..note })?;
         std::fs::create_dir(here.depot.aside("run"))?;
+        let told = serde_json::to_vec(&Shipped { begun_ns: 1, ..Shipped::default() })?;
+        std::fs::write(here.depot.folder("run").join(SHIPPED_FILE), told)?;
+        drop((entry, here));
+        // Nothing was heard of it since the start.
+        Ok(inside(folder.path(), None))
+    }
+
+    #[test]
+    fn what_is_aside_stays_while_a_process_is_told_to_run() -> io::Result<()> {
+        let folder = Folder::new();
+        let here = packed_long_ago(&folder)?;
+        let beat = Beat::parse(br#"{"host":"a","processes":[{"part":"p1-a","live":true}]}"#);
+        assert!(beat.is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
+        clear_old(&here, "run")?;
+        assert!(here.depot.aside("run").exists(), "it may record more, which would be refused");
+        // Nor does it go where the clock was set since, by which it was told long ago.
+        let told = serde_json::to_vec(&Shipped { begun_ns: 1, ..Shipped::default() })?;
+        std::fs::write(here.depot.folder("run").join(SHIPPED_FILE), told)?;
+        clear_old(&here, "run")?;
+        assert!(here.depot.aside("run").exists());
+        drop(here);
+        let here = inside(folder.path(), None);
+        clear_old(&here, "run")?;
+        assert!(!here.depot.aside("run").exists(), "nothing was heard of it for long");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_aside_is_looked_at_again_before_it_goes() -> io::Result<()> {
+        let folder = Folder::new();
+        let here = packed_long_ago(&folder)?;
+        let entry = here.depot.entry("run")?;
+        let note = Note { is_packed: false, packed_s: 0, ..entry.note().unwrap_or_default() };
         std::thread::scope(|scope| {
             let alone = entry.alone();
             let clearing = scope.spawn(|| clear_old(&here, "run"));

@@ -7,7 +7,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::{HeaderMap, StatusCode};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 /// Bytes of a body.
@@ -92,30 +92,43 @@ impl Received {
     /// What was sent, unfolded; refused once it is more than `most` bytes.
     pub fn unfold(&self, encoding: Encoding, most: usize) -> Result<Bytes, Refusal> {
         let unfolded = match encoding {
-            Encoding::Identity => Ok(self.bytes.clone()),
+            Encoding::Identity => self.bytes.clone(),
             Encoding::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(&*self.bytes)?;
                 decoder.window_log_max(WINDOW_LOG)?;
-                limited(decoder, most)
+                limited(decoder, most).map_err(|error| self.garbled(error, ZSTD_MAGIC))?
             }
-            Encoding::Gzip => limited(flate2::read::MultiGzDecoder::new(&*self.bytes), most),
+            Encoding::Gzip => {
+                let decoder = flate2::read::MultiGzDecoder::new(&*self.bytes);
+                limited(decoder, most).map_err(|error| self.garbled(error, GZIP_MAGIC))?
+            }
         };
-        unfolded.and_then(|bytes| if bytes.len() > most { Err(unfolds(most)) } else { Ok(bytes) })
+        if unfolded.len() > most { Err(unfolds(most)) } else { Ok(unfolded) }
+    }
+
+    /// As of bytes that do not match their checksum: what was sent may have come out garbled. What does not
+    /// even begin as it should was never folded so, and comes no other way the next time.
+    fn garbled(&self, error: io::Error, magic: &[u8]) -> Refusal {
+        let refusal = |words| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, words);
+        if self.bytes.starts_with(magic) {
+            refusal(format!("the body cannot be unfolded: {error}; send it again"))
+        } else {
+            let words = "the body cannot be unfolded: it is not what Content-Encoding says";
+            refusal(words.to_owned()).for_good()
+        }
     }
 }
+
+/// What bodies begin with.
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
 /// A frame of zstd says how much it looks back, and so what unfolding it takes: 8 MiB at most.
 const WINDOW_LOG: u32 = 23;
 
-fn limited(from: impl Read, most: usize) -> Result<Bytes, Refusal> {
+fn limited(from: impl Read, most: usize) -> io::Result<Bytes> {
     let mut unfolded = Vec::new();
-    let read = from.take(most as u64 + 1).read_to_end(&mut unfolded);
-    // As of bytes that do not match their checksum: what was sent may have come out garbled.
-    let garbled = |error| {
-        let words = format!("the body cannot be unfolded: {error}; send it again");
-        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, words)
-    };
-    read.map_err(garbled)?;
+    from.take(most as u64 + 1).read_to_end(&mut unfolded)?;
     Ok(Bytes::from(unfolded))
 }
 
@@ -178,6 +191,22 @@ mod tests {
         let frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x01, 0x00, 0x00];
         let refused = received(frame).await?.unfold(Encoding::Zstd, 4 << 20);
         assert_eq!(refused.err().map(|r| r.status), Some(StatusCode::UNPROCESSABLE_ENTITY));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_was_never_folded_is_not_asked_for_again() -> Result<(), Refusal> {
+        let mut folded = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::copy(&mut &b"spans"[..], &mut folded)?;
+        let mut spoilt = folded.finish()?;
+        if let Some(last) = spoilt.last_mut() {
+            *last ^= 1;
+        }
+        for (body, status) in [(spoilt, 503), (b"{}".to_vec(), 422)] {
+            let refused = received(body).await?.unfold(Encoding::Gzip, 4 << 20).err();
+            let refused = refused.map(|refusal| refusal.for_otlp().status.as_u16());
+            assert_eq!(refused, Some(status));
+        }
         Ok(())
     }
 

@@ -28,9 +28,11 @@ pub struct Refusal {
 impl Refusal {
     /// With this status.
     pub fn new(status: StatusCode, words: impl Into<String>) -> Refusal {
-        let is_slow = status == StatusCode::REQUEST_TIMEOUT;
+        // What came too slowly, or came out garbled, is sent again.
+        let may_be_taken =
+            matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::UNPROCESSABLE_ENTITY);
         let (length, retry_after_s) = (None, None);
-        Refusal { status, words: words.into(), length, retry_after_s, may_be_taken: is_slow }
+        Refusal { status, words: words.into(), length, retry_after_s, may_be_taken }
     }
 
     /// What was sent cannot be.
@@ -64,6 +66,11 @@ impl Refusal {
 }
 
 impl Refusal {
+    /// The same of what will never be taken.
+    pub fn for_good(self) -> Refusal {
+        Refusal { may_be_taken: false, ..self }
+    }
+
     /// The same for senders of OTLP, which give up what is answered by any other status than 429, 502,
     /// 503 and 504: what may be taken later is 503.
     pub fn for_otlp(self) -> Refusal {
@@ -125,6 +132,7 @@ mod tests {
         assert_eq!(told(io::Error::from(io::ErrorKind::StorageFull).into()), (503, true));
         assert_eq!(told(io::Error::other("a disk that fails").into()), (503, true));
         assert_eq!(told(Refusal::new(StatusCode::REQUEST_TIMEOUT, "slow")), (503, true));
+        assert_eq!(told(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "garbled")), (503, true));
         assert_eq!(told(Refusal::later("too much", 1)), (429, true));
         assert_eq!(told(Refusal::bad("no request")), (400, false));
         // A request that hodo fails on fails again.

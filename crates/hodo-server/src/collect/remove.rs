@@ -5,11 +5,12 @@ use super::ingest::{apart, check_run};
 use super::janitor::tell;
 use super::note::Note;
 use super::refusal::Refusal;
+use super::silence::{has_ended, heard, is_live, silent_for};
 use super::{Collecting, Inside};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use hodo_trace::{ProcessState, Run, Shipped};
+use hodo_trace::Run;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
@@ -41,8 +42,8 @@ pub async fn remove(
 }
 
 /// Whether there is something of a run to remove: a beat alone begins one that no list shows.
-fn is_there(inside: &Inside, run: &str) -> io::Result<bool> {
-    if Run::is_at(&inside.depot.folder(run)) {
+pub fn is_there(inside: &Inside, run: &str) -> io::Result<bool> {
+    if Run::is_at(&inside.depot.folder(run)) || super::otlp::has_log(inside, run) {
         return Ok(true);
     }
     match inside.depot.known(run) {
@@ -57,10 +58,15 @@ fn is_there(inside: &Inside, run: &str) -> io::Result<bool> {
 
 /// Removes a run and returns what it took; none of one that is live, which stays.
 pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
+    remove_if(inside, run, &|| true)
+}
+
+/// The same if it may go, which is asked when nothing more can come of it.
+fn remove_if(inside: &Inside, run: &str, may_go: &dyn Fn() -> bool) -> io::Result<Option<u64>> {
     let depot = &inside.depot;
     let entry = match depot.entry(run) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            if is_live(&depot.folder(run)) {
+            if is_live(inside, run) || !may_go() {
                 return Ok(None);
             }
             let aside = depot.set_note_aside(run, inside.remote.is_some())?;
@@ -76,7 +82,7 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
     if let Err(error) = depot.settle_alone(&entry) {
         tell(&format!("{run} is removed as it lies there, since it cannot be settled: {error}"));
     }
-    if is_live(&depot.folder(run)) {
+    if is_live(inside, run) || !may_go() {
         return Ok(None);
     }
     let bytes = depot.usage.of(run);
@@ -90,8 +96,8 @@ pub fn remove_run(inside: &Inside, run: &str) -> io::Result<Option<u64>> {
         depot.write_note(&entry, going)?;
     }
     // First: of a log that is there a start makes the run again.
-    if super::otlp::is_id(run) {
-        super::otlp::remove(inside, run)?;
+    if super::otlp::is_id(run) && !super::otlp::remove(inside, run, may_go)? {
+        return Ok(None);
     }
     depot.clear(run)?;
     inside.shared.store.forget(run);
@@ -122,14 +128,6 @@ fn finish(inside: &Inside, entry: &Entry) -> io::Result<()> {
     inside.depot.forget(entry)
 }
 
-/// Whether a process of the run is running, as far as is known.
-pub fn is_live(folder: &std::path::Path) -> bool {
-    match Shipped::read(folder) {
-        Some(shipped) => shipped.is_live(),
-        None => Run::summary(folder).state == Some(ProcessState::Live),
-    }
-}
-
 /// How long runs are kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keep {
@@ -158,11 +156,13 @@ pub struct Wanted {
 /// is removed.
 pub fn make_room(inside: &Inside, keep: Keep, wanted: Wanted) -> io::Result<Vec<String>> {
     let mut told = Vec::new();
-    let (old, rest): (Vec<_>, Vec<_>) = ended_runs(inside, keep.quiet_after)?
-        .into_iter()
-        .partition(|(heard, _)| keep.age.is_some_and(|most| now().saturating_sub(*heard) > most));
+    let is_old = |run: &str| keep.age.is_some_and(|most| silent_for(inside, run) > most);
+    let may_go = |run: &str| has_ended(inside, run, keep.quiet_after);
+    let (old, rest): (Vec<_>, Vec<_>) =
+        ended_runs(inside, keep.quiet_after)?.into_iter().partition(|(_, run)| is_old(run));
     for (_, run) in old {
-        told.extend(removed(inside, &run, "it is older than --keep says"));
+        let is_due = || is_old(&run) && may_go(&run);
+        told.extend(removed(inside, &run, &is_due, "it is older than --keep says"));
     }
     let mut rest = in_turn(inside, rest);
     let more = wanted.headroom.max(wanted.refused);
@@ -184,14 +184,14 @@ pub fn make_room(inside: &Inside, keep: Keep, wanted: Wanted) -> io::Result<Vec<
         if inside.depot.usage.surplus(more) <= soon_free {
             break;
         }
-        told.extend(removed(inside, &run, "to make room"));
+        told.extend(removed(inside, &run, &|| may_go(&run), "to make room"));
     }
     Ok(told)
 }
 
-/// Removes a run and says so, or why not: the others are in nobody's way.
-fn removed(inside: &Inside, run: &str, why: &str) -> Option<String> {
-    match remove_run(inside, run) {
+/// Removes a run that may go and says so, or why not: the others are in nobody's way.
+fn removed(inside: &Inside, run: &str, may_go: &dyn Fn() -> bool, why: &str) -> Option<String> {
+    match remove_if(inside, run, may_go) {
         Ok(bytes) => bytes.map(|bytes| format!("removed {run} ({bytes} bytes), {why}")),
         Err(error) => Some(format!("cannot remove {run}: {error}")),
     }
@@ -236,39 +236,23 @@ fn is_never_stored(inside: &Inside, run: &str) -> bool {
 
 /// Runs that have ended: when each was heard of last, and its id.
 fn ended_runs(inside: &Inside, quiet_after: Duration) -> io::Result<Vec<(Duration, String)>> {
-    let mut ended = Vec::new();
-    for run in all_runs(inside)? {
-        let folder = inside.depot.folder(&run);
-        let heard = heard(&folder);
-        let has_ended = Shipped::read(&folder).is_some_and(|shipped| shipped.is_done())
-            || now().saturating_sub(heard).min(inside.began.elapsed()) > quiet_after;
-        if has_ended && !is_live(&folder) {
-            ended.push((heard, run));
-        }
-    }
-    Ok(ended)
+    let ended = all_runs(inside)?.into_iter().filter(|run| has_ended(inside, run, quiet_after));
+    Ok(ended.map(|run| (heard(inside, &run), run)).collect())
 }
 
-/// All runs that take room: those of spans have no note, and those that only a beat came of are shown
-/// by no list.
+/// All runs that take room: those of spans have no note, and those that only a beat came of, or that
+/// could not be made of their spans, are shown by no list.
 fn all_runs(inside: &Inside) -> io::Result<BTreeSet<String>> {
     let shown = inside.shared.store.folders();
     let shown = shown.iter().filter_map(|folder| folder.file_name()?.to_str());
     let noted = inside.depot.noted()?.into_iter();
     // Of one that is being removed only what lies elsewhere is left.
     let is_there = |run: &String| inside.depot.folder(run).exists();
-    Ok(shown.map(str::to_owned).chain(noted.filter(is_there)).collect())
-}
-
-/// Time since 1970 when a run was heard of last.
-pub fn heard(folder: &std::path::Path) -> Duration {
-    let written = || {
-        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let times = files.filter_map(|file| file.metadata().ok()?.modified().ok());
-        times.max().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default()
-    };
-    let told = Shipped::read(folder).map(|shipped| Duration::from_nanos(shipped.heard_ns()));
-    told.unwrap_or_else(written)
+    Ok(shown
+        .map(str::to_owned)
+        .chain(noted.filter(is_there))
+        .chain(super::otlp::logged(inside))
+        .collect())
 }
 
 /// Time since 1970.

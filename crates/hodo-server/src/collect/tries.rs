@@ -27,7 +27,8 @@ impl Tries {
         let next_s = match count {
             0..MOST_TRIES => 0,
             _ if self.next_s == 0 => now_s + wait_after(count).as_secs(),
-            _ => self.next_s,
+            // Later than it could be, where the clock was set back since.
+            _ => self.next_s.min(now_s + wait_after(count).as_secs()),
         };
         if now_s < next_s {
             return (Tries { count, next_s }, Some(Duration::from_secs(next_s - now_s)));
@@ -45,4 +46,17 @@ impl Tries {
 /// How long something is left alone that failed so often.
 pub fn wait_after(count: u32) -> Duration {
     (FIRST_WAIT * 2_u32.saturating_pow(count.saturating_sub(MOST_TRIES).min(20))).min(LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_keeps_nothing_waiting() {
+        let waiting = Tries { count: MOST_TRIES + 2, next_s: 1_000_000 };
+        let (after, wait) = waiting.begin(1000);
+        assert_eq!((after.next_s, wait), (1004, Some(Duration::from_secs(4))));
+        assert_eq!(after.begin(1004).1, None);
+    }
 }

@@ -50,12 +50,13 @@ pub struct Glimpse {
     pub main_mark: Option<serde_json::Value>,
 }
 
-/// A glimpse, when it was had, and the bytes that the run had then.
+/// A glimpse, when it was had, and what the run had then: bytes on disk and scopes, which an arena
+/// takes in without growing.
 #[derive(Clone)]
 struct Seen {
     glimpse: Glimpse,
     at: Instant,
-    bytes: u64,
+    size: (u64, Option<u64>),
 }
 
 /// What happened to a run.
@@ -119,6 +120,11 @@ impl Store {
     fn current(&self, slot: &Slot) -> Result<Arc<Loaded>, ApiError> {
         let is_whole = || (self.is_whole)(&slot.id);
         slot.fresh().map_or_else(|| slot.read(|| self.make_room(&slot.id), &is_whole), Ok)
+    }
+
+    /// Whether a run is not in its folder, but elsewhere.
+    pub fn is_away(&self, id: &str) -> bool {
+        !(self.is_whole)(id)
     }
 
     /// Whether a run that was live is no longer.
@@ -200,7 +206,7 @@ impl Store {
         let holds = |seen: &&Seen| {
             let is_recent = is_live && seen.at.elapsed() < LEAST_GLIMPSE_AGE;
             // Of one that is elsewhere, what was seen of it is still so.
-            seen.bytes == run.bytes || is_recent || !is_whole
+            seen.size == (run.bytes, run.spans) || is_recent || !is_whole
         };
         let known = lock(&self.glimpses).get(id).filter(holds).cloned();
         if let Some(seen) = known {
@@ -210,7 +216,8 @@ impl Store {
             return None;
         }
         let glimpse = look()?;
-        let seen = Seen { glimpse: glimpse.clone(), at: Instant::now(), bytes: run.bytes };
+        let seen =
+            Seen { glimpse: glimpse.clone(), at: Instant::now(), size: (run.bytes, run.spans) };
         lock(&self.glimpses).insert(id.to_owned(), seen);
         Some(glimpse)
     }

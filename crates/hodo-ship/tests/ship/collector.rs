@@ -15,6 +15,8 @@ pub const TOKEN: &str = "secret-of-the-test";
 pub enum Fault {
     /// Answers this, with that header.
     Answer(u16, &'static str),
+    /// Answers this, with a page as a proxy in front has it.
+    Page(u16),
     /// Closes the connection before anything is done.
     Reset,
     /// Does it, and closes the connection before it says so.
@@ -38,6 +40,9 @@ pub struct Held {
     pub words: Option<String>,
     /// It takes no more: it answers what it has, and 507 to whatever is sent.
     pub is_full: bool,
+    /// So many files it takes after each question what is there, and then none: too many requests.
+    pub most_files: Option<usize>,
+    taken: usize,
     /// The most bytes of a body.
     pub most: Option<usize>,
     /// Lengths of appended files at every change, in order.
@@ -90,22 +95,22 @@ fn serve(stream: TcpStream, held: &Mutex<Held>) {
         let (status, header, body) = match fault {
             Some(Fault::Answer(status, header)) => {
                 let words = held.words.as_deref().unwrap_or("as told");
-                (status, header, json!({"error": words}))
+                (status, header, json!({"error": words}).to_string())
             }
+            Some(Fault::Page(status)) => (status, "", "<html>not now</html>".to_owned()),
             Some(Fault::Reset) => return,
             Some(Fault::Amnesia) => {
                 held.files.clear();
-                answer(&mut held, &request, None)
+                in_text(answer(&mut held, &request, None))
             }
-            Some(Fault::Keep(bytes)) => answer(&mut held, &request, Some(bytes)),
+            Some(Fault::Keep(bytes)) => in_text(answer(&mut held, &request, Some(bytes))),
             Some(Fault::Silent) => {
                 answer(&mut held, &request, None);
                 return;
             }
-            None => answer(&mut held, &request, None),
+            None => in_text(answer(&mut held, &request, None)),
         };
         drop(held);
-        let body = body.to_string();
         let length = body.len();
         let head = format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n{header}\r\n{body}");
         if out.write_all(head.as_bytes()).is_err() {
@@ -134,6 +139,10 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 
 type Answer = (u16, &'static str, Value);
 
+fn in_text((status, header, body): Answer) -> (u16, &'static str, String) {
+    (status, header, body.to_string())
+}
+
 fn refuse(status: u16, why: &str) -> Answer {
     (status, "", json!({"error": why}))
 }
@@ -145,7 +154,10 @@ fn answer(held: &mut Held, request: &Request, keep: Option<u64>) -> Answer {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let words: Vec<&str> = path.split('/').skip(1).collect();
     match (request.method.as_str(), words.as_slice()) {
-        ("GET", ["api", "ingest", "runs", run]) => (200, "", list(held, run)),
+        ("GET", ["api", "ingest", "runs", run]) => {
+            held.taken = 0;
+            (200, "", list(held, run))
+        }
         ("POST", ["api", "ingest", "runs", _, "beat"]) => {
             held.beats.push(serde_json::from_slice(&request.body).unwrap());
             (200, "", json!({}))
@@ -177,6 +189,10 @@ fn put(
     if held.is_full {
         return refuse(507, "full");
     }
+    if held.most_files.is_some_and(|most| held.taken >= most) {
+        return refuse(429, "too many");
+    }
+    held.taken += 1;
     if held.most.is_some_and(|most| request.body.len() > most) {
         return refuse(413, "too long");
     }

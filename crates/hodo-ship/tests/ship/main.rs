@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
 
+mod away;
 mod collector;
+mod turns;
 
 use collector::{Collector, Fault, TOKEN};
 use hodo_format::spool::{Losses, end_frame, file_header, strings_frame};
@@ -207,6 +209,7 @@ fn what_waiting_does_not_mend_ends_with_words() {
     says(Fault::Answer(401, ""), "does not know this token");
     says(Fault::Answer(403, ""), "refuses this run: 403: as told");
     says(Fault::Answer(404, ""), "not as a collector");
+    says(Fault::Page(400), "not as a collector");
     says(Fault::Answer(301, "location: http://127.0.0.1:1/\r\n"), "not as a collector");
     let collector = Collector::start();
     let wrong = Token::new("another").unwrap();
@@ -236,6 +239,20 @@ fn what_a_collector_says_that_was_well_before_may_pass() {
     settings.give_up_after = Duration::from_millis(300);
     let error = go(&settings).unwrap_err();
     assert!(matches!(&error, ShipError::GaveUp { why, .. } if why.contains("403")), "{error}");
+}
+
+#[test]
+fn a_file_that_a_proxy_refuses_is_sent_again() {
+    for status in [400, 402, 409, 422, 431, 451] {
+        // The question what is there and the beat; then whole files and those that grow.
+        for well in 2..6 {
+            let (run, collector) = (Run::ended(), Collector::start());
+            collector.fail(&vec![Fault::Keep(u64::MAX); well]);
+            collector.fail(&[Fault::Page(status)]);
+            run.ship(&collector).unwrap();
+            run.assert_there(&collector);
+        }
+    }
 }
 
 #[test]
@@ -363,6 +380,10 @@ fn a_file_that_cannot_be_read_is_an_error_and_the_rest_is_there() {
     std::fs::rename(&aside, &path).unwrap();
     go(&run.settings(&collector.url, Mode::Everything)).unwrap();
     run.assert_there(&collector);
+    let is_of_all = || status_of(&run.folder).unwrap().all_hosts;
+    assert!(is_of_all());
+    run.ship(&collector).unwrap();
+    assert!(!is_of_all(), "what other hosts have is shipped by them");
 }
 
 #[test]

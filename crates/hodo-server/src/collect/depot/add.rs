@@ -89,9 +89,14 @@ impl Depot {
             let _turn = lock(&entry.telling);
             let owner = entry.owner();
             let room = |more| self.usage.make_sure(&owner, sender.most_bytes, more);
-            let (before, after) = beat.keep(folder, room)?;
+            let host = beat.host().to_owned();
+            let kept = beat.keep(folder, room);
+            // Who is known and has no room for more lives all the same.
+            if kept.is_ok() || entry.told_ago(&host).is_some() {
+                entry.told(host);
+            }
+            let (before, after) = kept?;
             self.usage.exchange(run, &owner, before, after);
-            entry.told();
             Ok(after)
         })
     }

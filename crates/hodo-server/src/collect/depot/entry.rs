@@ -20,9 +20,12 @@ pub struct Entry {
     files: Mutex<Files>,
     /// Counts what was added, so that packing sees whether something was.
     changes: AtomicU64,
-    changed_at: Mutex<Option<Instant>>,
+    /// When something was added or told last.
+    heard_at: Mutex<Option<Instant>>,
     /// Counts what shippers told.
     beats: AtomicU64,
+    /// When each host told something last.
+    told_at: Mutex<HashMap<String, Instant>>,
     /// Milliseconds since 1970 when someone asked for it last; zero where nobody did since the start.
     read_ms: AtomicU64,
     /// Held by the one who writes down what a shipper told.
@@ -46,8 +49,9 @@ impl Entry {
             note: Mutex::new(note),
             files: Mutex::default(),
             changes: AtomicU64::new(0),
-            changed_at: Mutex::default(),
+            heard_at: Mutex::default(),
             beats: AtomicU64::new(0),
+            told_at: Mutex::default(),
             read_ms: AtomicU64::new(0),
             telling: Mutex::default(),
             fetching: Arc::default(),
@@ -81,16 +85,29 @@ impl Entry {
 
     pub(super) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
-        *lock(&self.changed_at) = Some(Instant::now());
+        *lock(&self.heard_at) = Some(Instant::now());
     }
 
-    pub(super) fn told(&self) {
+    pub(super) fn told(&self, host: String) {
         self.beats.fetch_add(1, Ordering::AcqRel);
+        *lock(&self.heard_at) = Some(Instant::now());
+        lock(&self.told_at).insert(host, Instant::now());
     }
 
-    /// How long nothing was added; none where nothing was since the start.
+    /// How long nothing was added or told; none where nothing was since the start.
     pub fn quiet(&self) -> Option<Duration> {
-        lock(&self.changed_at).map(|at| at.elapsed())
+        lock(&self.heard_at).map(|at| at.elapsed())
+    }
+
+    /// How long ago a host told something; none where it did not since the start.
+    pub fn told_ago(&self, host: &str) -> Option<Duration> {
+        lock(&self.told_at).get(host).map(Instant::elapsed)
+    }
+
+    /// Forgets that it was heard of.
+    pub(super) fn forget_heard(&self) {
+        *lock(&self.heard_at) = None;
+        lock(&self.told_at).clear();
     }
 
     /// Goes up with each thing that is added.

@@ -1,6 +1,6 @@
 //! The spans of a request go into the logs of their runs: all that have room, or none.
 
-use super::open::Begins;
+use super::open::{Begins, Held};
 use super::{Inside, count, folder, lock};
 use crate::collect::depot::usage_of_file;
 use crate::collect::guard::Caller;
@@ -8,10 +8,14 @@ use crate::collect::refusal::Refusal;
 use hodo_convert::otlp::proto::{PartialSuccess, Request as Spans};
 use prost::Message;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Files and folders of a run and its log, as far as they can be foreseen; they are counted when they
 /// are there.
 const RUN_FILES: u64 = 12;
+
+/// Runs of a request from which on it waits for others of as many: each of its logs is an open file.
+const MANY_RUNS: usize = 16;
 
 /// Spans of one run.
 pub(super) struct Batch {
@@ -34,43 +38,71 @@ impl Batch {
     }
 }
 
-/// Puts the spans of a request into the logs of their runs, and tells what was refused for good. What
-/// there is no room for now is refused before any of it is kept: all of it is sent again.
+/// Puts the spans of a request into the logs of their runs, and tells what was refused for good. Where
+/// some cannot be taken now, for want of room or by a disk that fails, none is kept: all are sent again.
 pub(super) fn keep(
     inside: &Inside,
     batches: Vec<Batch>,
     caller: &Caller,
 ) -> Result<Option<PartialSuccess>, Refusal> {
+    let _turn = (batches.len() >= MANY_RUNS).then(|| lock(&inside.logs.many));
+    let kept = keep_all(inside, batches, caller);
+    inside.logs.open.trim();
+    kept
+}
+
+fn keep_all(
+    inside: &Inside,
+    mut batches: Vec<Batch>,
+    caller: &Caller,
+) -> Result<Option<PartialSuccess>, Refusal> {
     let more = batches.iter().map(|batch| batch.bytes.len() as u64 + batch.around(inside)).sum();
     inside.depot.usage.make_sure(caller.id(), caller.most_bytes(), more)?;
+    // Whoever else adds to some of them holds them in the same order.
+    batches.sort_by(|one, other| one.run.cmp(&other.run));
+    let owner = caller.id();
+    let places = inside.logs.open.places(batches.iter().map(|batch| batch.run.as_str()));
+    let mut held = Held::default();
+    let kept = batches.iter().zip(&places).try_for_each(|(batch, place)| {
+        let begins = Begins { run: &batch.run, owner, app: &batch.app };
+        held.open(place, &begins, &folder(inside, &batch.run))
+    });
+    let is_full = |batch: &Batch, spans: u64| spans + batch.spans > inside.logs.most_spans;
+    let kept = kept.and_then(|()| {
+        batches.iter().zip(held.logs()).try_for_each(|(batch, log)| {
+            match is_full(batch, log.spans()) {
+                true => Ok(()),
+                false => Ok(log.append(&batch.bytes, batch.spans)?),
+            }
+        })
+    });
+    if let Err(refusal) = kept {
+        held.undo(&inside.logs.open);
+        return Err(refusal);
+    }
     let mut refused: Option<PartialSuccess> = None;
-    for batch in batches {
-        if let Some(error_message) = add(inside, &batch, caller)? {
+    for (batch, (before, after)) in batches.iter().zip(held.changes()) {
+        if before.length == after.length {
+            inside.counters.otlp_refused.fetch_add(batch.spans, Ordering::Relaxed);
+            let error_message = too_many(&batch.run, before.spans);
             let first = PartialSuccess { rejected_spans: 0, error_message };
             refused.get_or_insert(first).rejected_spans += batch.spans as i64;
+        } else {
+            added(inside, batch, owner, (before.length, after.length));
         }
     }
     Ok(refused)
 }
 
-/// Puts spans into the log of their run; tells why where that run is full.
-fn add(inside: &Inside, batch: &Batch, caller: &Caller) -> Result<Option<String>, Refusal> {
+/// Counts what was put into the log of a run, which is made again.
+fn added(inside: &Inside, batch: &Batch, owner: &str, (before, after): (u64, u64)) {
     let Batch { run, app, bytes, spans } = batch;
-    let (owner, around) = (caller.id(), batch.around(inside));
-    let begins = Begins { run, owner, app };
-    inside.logs.open.with(&begins, &folder(inside, run), |log| {
-        if log.spans() + spans > inside.logs.most_spans {
-            inside.counters.otlp_refused.fetch_add(*spans, Ordering::Relaxed);
-            return Ok(Some(too_many(run, log.spans())));
-        }
-        let before = log.length();
-        log.append(bytes, *spans)?;
-        inside.depot.usage.exchange(run, owner, before, log.length() + around);
-        inside.counters.stored(bytes.len() as u64);
-        inside.counters.otlp_spans.fetch_add(*spans, Ordering::Relaxed);
-        lock(&inside.logs.dirty).insert(run.clone(), app.clone());
-        Ok(None)
-    })
+    let around = batch.around(inside);
+    inside.depot.usage.exchange(run, owner, before, after + around);
+    inside.counters.stored(bytes.len() as u64);
+    inside.counters.otlp_spans.fetch_add(*spans, Ordering::Relaxed);
+    lock(&inside.logs.heard).insert(run.clone(), Instant::now());
+    lock(&inside.logs.dirty).insert(run.clone(), app.clone());
 }
 
 /// Refused, not left out without a word: a sender counts what it could not send.
@@ -85,6 +117,7 @@ fn too_many(run: &str, spans: u64) -> String {
 mod tests {
     use super::*;
     use crate::collect::CollectorOptions;
+    use crate::collect::otlp::open::MOST_OPEN;
     use crate::collect::testing::{Folder, inside, inside_with};
     use hodo_convert::otlp::proto::{ResourceSpans, ScopeSpans, Span};
     use std::sync::Arc;
@@ -142,6 +175,18 @@ mod tests {
     }
 
     #[test]
+    fn logs_of_a_request_of_many_runs_do_not_stay_open() -> Result<(), Refusal> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        let many = || (0..100).map(|run| batch(&format!("otlp~{run:03}"), 1)).collect::<Vec<_>>();
+        keep(&here, many(), &Caller::testing("owner"))?;
+        assert!(here.logs.open.count() <= MOST_OPEN);
+        keep(&here, many(), &Caller::testing("owner"))?;
+        assert_eq!(spans_of(&here, "otlp~000"), Some(2));
+        Ok(())
+    }
+
+    #[test]
     fn a_request_that_there_is_no_room_for_is_kept_in_no_part() -> Result<(), Refusal> {
         let folder = Folder::new();
         let mut options = CollectorOptions::local(folder.path());
@@ -157,6 +202,37 @@ mod tests {
         }
         keep(&here, vec![batch("otlp~a", 1)], &caller)?;
         assert_eq!(spans_of(&here, "otlp~a"), Some(1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_request_is_kept_in_no_part_when_one_of_its_logs_fails() -> Result<(), Refusal> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        let caller = Caller::testing("owner");
+        keep(&here, vec![batch("otlp~b", 1)], &caller)?;
+        let kept = |here: &Inside| ["otlp~a", "otlp~b", "otlp~c"].map(|run| spans_of(here, run));
+        let total = here.depot.usage.total();
+        // One that no log takes, and then one whose log cannot be.
+        let mut long = batch("otlp~c", 1);
+        long.bytes = vec![0; 65 << 20];
+        for _ in 0..2 {
+            let mut request: Vec<Batch> = ["otlp~a", "otlp~b"].map(|run| batch(run, 1)).into();
+            request.push(Batch { bytes: std::mem::take(&mut long.bytes), ..batch("otlp~c", 1) });
+            let refused = keep(&here, request, &caller).err().map(|refusal| refusal.for_otlp());
+            assert_eq!(refused.map(|refusal| refusal.status.as_u16()), Some(503));
+            assert_eq!(kept(&here), [None, Some(1), None]);
+            assert_eq!((here.depot.usage.total(), lock(&here.logs.dirty).len()), (total, 1));
+            let logs = || std::fs::read_dir(folder.path().join("otlp"));
+            assert_eq!(logs()?.flatten().filter(|log| log.path().is_dir()).count(), 1);
+            std::fs::write(super::folder(&here, "otlp~c"), "no folder")?;
+        }
+        std::fs::remove_file(super::folder(&here, "otlp~c"))?;
+        keep(&here, ["otlp~a", "otlp~b", "otlp~c"].map(|run| batch(run, 1)).into(), &caller)?;
+        assert_eq!(kept(&here), [Some(1), Some(2), Some(1)]);
+        // And so it is after a restart.
+        drop(here);
+        assert_eq!(kept(&inside(folder.path(), None)), [Some(1), Some(2), Some(1)]);
         Ok(())
     }
 }

@@ -95,6 +95,16 @@ impl Log {
     }
 }
 
+impl Log {
+    /// Takes back what was added since it was as `whole` says.
+    pub fn cut(&mut self, whole: Whole) -> io::Result<()> {
+        // Where the system refuses that, what comes next is written over it.
+        self.whole = whole;
+        self.file.set_len(whole.length)?;
+        self.file.sync_data()
+    }
+}
+
 /// The file of the log in `folder`.
 pub fn path(folder: &Path) -> PathBuf {
     folder.join(FILE)

@@ -12,7 +12,7 @@ use crate::memory;
 use hodo_convert::import::{OtlpRun, otlp_run};
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -141,8 +141,12 @@ fn note_left_out(inside: &Inside, run: &str, spans: u64) {
 
 fn make(inside: &Inside, run: &str, app: &str) -> Result<(), NotPacked> {
     let log = folder(inside, run);
-    // It was removed meanwhile.
-    let Some(before) = there(&log) else { return Ok(()) };
+    // Open until it is compared: one that takes its place has another inode then.
+    let held = match File::open(path(&log)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        held => held?,
+    };
+    let before = held.metadata()?;
     let whole = inside.logs.open.whole(run, &log)?;
     check_memory(needed_bytes(whole.spans, before.len()), memory::room(), "")?;
     begin_try(inside, run)?;
@@ -236,9 +240,11 @@ mod tests {
     use super::super::batch::{Batch, keep};
     use super::super::remove;
     use super::*;
+    use crate::collect::CollectorOptions;
     use crate::collect::guard::Caller;
-    use crate::collect::remove::remove_run;
-    use crate::collect::testing::{Folder, inside};
+    use crate::collect::remove::{Keep, Wanted, is_there, make_room, remove_run};
+    use crate::collect::silence::silent_for;
+    use crate::collect::testing::{Folder, inside, inside_with};
     use crate::collect::tries::MOST_TRIES;
     use hodo_convert::otlp::proto::{Request, ResourceSpans, ScopeSpans, Span};
     use std::cell::RefCell;
@@ -325,11 +331,57 @@ mod tests {
             while !made.exists() && !making.is_finished() {
                 std::thread::yield_now();
             }
-            remove(&here, RUN)?;
+            remove(&here, RUN, &|| true)?;
             drop(alone);
             making.join().unwrap_or(Err(NotPacked::NotYet))
         })?;
         assert!(!here.depot.folder(RUN).exists() && !here.depot.packing(RUN).exists());
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_made_makes_room_and_can_be_removed() -> io::Result<()> {
+        let folder = Folder::new();
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(100_000);
+        let here = inside_with(&options, None);
+        let keep = Keep { age: None, quiet_after: Duration::ZERO };
+        for by_hand in [true, false] {
+            send(&here, 1);
+            std::fs::write(here.depot.packing(RUN), "no folder")?;
+            assert!(make(&here, RUN, "llm api").is_err() && !here.depot.folder(RUN).exists());
+            assert!(is_there(&here, RUN)? && here.depot.usage.of(RUN) > 0);
+            match by_hand {
+                true => assert!(remove_run(&here, RUN)?.is_some_and(|bytes| bytes > 0)),
+                false => {
+                    let wanted = Wanted { headroom: 100_000, refused: 0 };
+                    assert_eq!(make_room(&here, keep, wanted)?.len(), 1);
+                }
+            }
+            assert!(!is_there(&here, RUN)? && !super::folder(&here, RUN).exists());
+            assert_eq!(here.depot.usage.total(), 0);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_that_spans_still_come_for_is_not_silent() -> Result<(), NotPacked> {
+        let folder = Folder::new();
+        let here = inside(folder.path(), None);
+        send(&here, 1);
+        make(&here, RUN, "llm api")?;
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+        for file in std::fs::read_dir(here.depot.folder(RUN))? {
+            File::open(file?.path())?.set_modified(long_ago)?;
+        }
+        send(&here, 2);
+        assert!(silent_for(&here, RUN) < Duration::from_secs(3600));
+        // And after a restart by what its log says.
+        drop(here);
+        let here = inside(folder.path(), None);
+        assert!(silent_for(&here, RUN) < Duration::from_secs(3600));
+        File::open(path(&super::folder(&here, RUN)))?.set_modified(long_ago)?;
+        assert!(silent_for(&here, RUN) >= Duration::from_secs(3600));
         Ok(())
     }
 

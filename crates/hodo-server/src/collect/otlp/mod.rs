@@ -37,6 +37,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What a request may unfold to.
 const MOST_BYTES: usize = 32 << 20;
@@ -48,12 +49,16 @@ const PREFIX: &str = "otlp~";
 /// The logs of a store.
 pub struct Logs {
     open: OpenLogs,
+    /// Held by a request of many runs, one at a time.
+    many: Mutex<()>,
     /// Runs whose log has more than they show.
     dirty: Mutex<BTreeMap<String, String>>,
     /// The run that is being made.
     making: Mutex<Option<String>>,
     /// Spans that runs do not show, by run.
     left_out: Mutex<BTreeMap<String, u64>>,
+    /// When spans came last, by run.
+    heard: Mutex<BTreeMap<String, Instant>>,
     /// Spans in one log.
     most_spans: u64,
 }
@@ -62,9 +67,11 @@ impl Default for Logs {
     fn default() -> Logs {
         Logs {
             open: OpenLogs::default(),
+            many: Mutex::default(),
             dirty: Mutex::default(),
             making: Mutex::default(),
             left_out: Mutex::default(),
+            heard: Mutex::default(),
             most_spans: OTLP_MOST_SPANS as u64,
         }
     }
@@ -74,6 +81,11 @@ impl Logs {
     /// Spans that came and are in no run.
     pub fn left_out(&self) -> u64 {
         lock(&self.left_out).values().sum()
+    }
+
+    /// How long ago spans of a run came; none where none did since the start.
+    pub fn heard_ago(&self, run: &str) -> Option<Duration> {
+        lock(&self.heard).get(run).map(Instant::elapsed)
     }
 }
 
@@ -91,21 +103,41 @@ pub fn folder(inside: &Inside, run: &str) -> PathBuf {
     inside.depot.dir().join(LOGS).join(run)
 }
 
-/// Forgets a run and removes its log.
-pub fn remove(inside: &Inside, run: &str) -> io::Result<()> {
+/// Whether there is a log of a run.
+pub fn has_log(inside: &Inside, run: &str) -> bool {
+    is_id(run) && folder(inside, run).exists()
+}
+
+/// The runs that have a log.
+pub fn logged(inside: &Inside) -> impl Iterator<Item = String> {
+    let logs = std::fs::read_dir(inside.depot.dir().join(LOGS)).into_iter().flatten().flatten();
+    logs.filter_map(|log| log.file_name().into_string().ok()).filter(|run| is_id(run))
+}
+
+/// When the log of a run was written to last.
+pub fn log_written(inside: &Inside, run: &str) -> Option<SystemTime> {
+    log::path(&folder(inside, run)).metadata().ok()?.modified().ok()
+}
+
+/// Forgets a run and removes its log, if it may go; tells whether.
+pub fn remove(inside: &Inside, run: &str, may_go: &dyn Fn() -> bool) -> io::Result<bool> {
     // Whoever is adding to it is waited for, and whoever comes then begins another.
     inside.logs.open.remove(run, || {
+        if !may_go() {
+            return Ok(false);
+        }
         lock(&inside.logs.dirty).remove(run);
         lock(&inside.logs.left_out).remove(run);
+        lock(&inside.logs.heard).remove(run);
         // In one step: a kill leaves a log or none, and what is on its way out goes at the next start.
         let gone = folder(inside, &format!(".{run}.gone"));
         clear(&gone)?;
         match std::fs::rename(folder(inside, run), &gone) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             moved => moved?,
         }
         durable::sync_parent(&gone)?;
-        clear(&gone)
+        clear(&gone).map(|()| true)
     })
 }
 

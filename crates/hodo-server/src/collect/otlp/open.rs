@@ -1,16 +1,17 @@
 //! The logs that are open: few, those that were written to last.
 
 use super::log::{Log, Requests, Whole, path};
-use super::{Refusal, lock};
+use super::{Refusal, clear, lock};
 use crate::collect::durable;
+use crate::collect::janitor::tell;
 use axum::http::StatusCode;
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Logs that are kept open.
-const MOST_OPEN: usize = 64;
+pub(super) const MOST_OPEN: usize = 64;
 /// Whose a log is, in its folder.
 const OWNER: &str = "owner";
 /// The name of its service.
@@ -29,15 +30,83 @@ struct Inside {
     clock: u64,
 }
 
-/// The place of a log, which is opened by whoever locks it first: nobody else waits for that.
+/// The place of a log, which is opened by whoever locks it first: only those who add to it wait for that.
 struct Place {
     log: Arc<Mutex<Option<Opened>>>,
     used: u64,
 }
 
-struct Opened {
+pub(super) struct Opened {
     owner: String,
     log: Log,
+}
+
+/// The place of a log, and what is known of it where it is not open.
+pub(super) type Found = (Arc<Mutex<Option<Opened>>>, Option<Whole>);
+
+/// Logs that one request adds to, and nobody else meanwhile.
+#[derive(Default)]
+pub(super) struct Held<'a>(Vec<HeldLog<'a>>);
+
+struct HeldLog<'a> {
+    run: String,
+    folder: PathBuf,
+    opened: MutexGuard<'a, Option<Opened>>,
+    /// What it was.
+    before: Whole,
+}
+
+impl<'a> Held<'a> {
+    /// Waits for a log and opens it, or begins one; refused where it is another's.
+    pub(super) fn open(
+        &mut self,
+        (place, known): &'a Found,
+        begins: &Begins<'_>,
+        folder: &Path,
+    ) -> Result<(), Refusal> {
+        let mut place = lock(place);
+        let opened = match &mut *place {
+            Some(opened) => opened,
+            closed => closed.insert(open(begins, folder, *known)?),
+        };
+        forbid(begins.run, &opened.owner, begins.owner)?;
+        let before = opened.log.whole();
+        let (run, folder) = (begins.run.to_owned(), folder.to_owned());
+        self.0.push(HeldLog { run, folder, opened: place, before });
+        Ok(())
+    }
+
+    /// The logs in the order in which they were opened.
+    pub(super) fn logs(&mut self) -> impl Iterator<Item = &mut Log> {
+        self.0.iter_mut().filter_map(|held| held.opened.as_mut()).map(|opened| &mut opened.log)
+    }
+
+    /// What each was, and what it is.
+    pub(super) fn changes(&self) -> impl Iterator<Item = (Whole, Whole)> {
+        self.0.iter().map(|held| {
+            let now = held.opened.as_ref().map_or(held.before, |opened| opened.log.whole());
+            (held.before, now)
+        })
+    }
+
+    /// Makes all of them what they were; one that was begun is gone.
+    pub(super) fn undo(self, logs: &OpenLogs) {
+        for mut held in self.0 {
+            let undone = match &mut *held.opened {
+                _ if held.before.length == 0 => {
+                    *held.opened = None;
+                    lock(&logs.0).closed.remove(&held.run);
+                    clear(&held.folder)
+                }
+                Some(opened) => opened.log.cut(held.before),
+                None => Ok(()),
+            };
+            if let Err(error) = undone {
+                let run = &held.run;
+                tell(&format!("{run} may have spans of a request that was refused: {error}"));
+            }
+        }
+    }
 }
 
 /// Who begins a log, or adds to it.
@@ -49,21 +118,9 @@ pub(super) struct Begins<'a> {
 }
 
 impl OpenLogs {
-    /// Does `work` on the log of a run in `folder`; refused where it is another's.
-    pub(super) fn with<T>(
-        &self,
-        begins: &Begins<'_>,
-        folder: &Path,
-        work: impl FnOnce(&mut Log) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let (place, known) = self.place(begins.run);
-        let mut place = lock(&place);
-        let opened = match &mut *place {
-            Some(opened) => opened,
-            closed => closed.insert(open(begins, folder, known)?),
-        };
-        forbid(begins.run, &opened.owner, begins.owner)?;
-        work(&mut opened.log)
+    /// The places of the logs of runs, which are in order.
+    pub(super) fn places<'a>(&self, runs: impl Iterator<Item = &'a str>) -> Vec<Found> {
+        runs.map(|run| self.place(run)).collect()
     }
 
     /// What is whole of the log of a run in `folder`.
@@ -92,8 +149,17 @@ impl OpenLogs {
         work()
     }
 
-    /// The place of a log, and what is known of it where it is not open.
-    fn place(&self, run: &str) -> (Arc<Mutex<Option<Opened>>>, Option<Whole>) {
+    /// Closes what is open beyond what stays open: a request may be of more runs than that.
+    pub(super) fn trim(&self) {
+        lock(&self.0).keep_open(MOST_OPEN);
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        lock(&self.0).logs.len()
+    }
+
+    fn place(&self, run: &str) -> Found {
         let mut inside = lock(&self.0);
         inside.clock += 1;
         let used = inside.clock;
@@ -102,9 +168,7 @@ impl OpenLogs {
             place.used = used;
             return (place.log.clone(), known);
         }
-        if inside.logs.len() >= MOST_OPEN {
-            inside.close_oldest();
-        }
+        inside.keep_open(MOST_OPEN - 1);
         let log = Arc::new(Mutex::default());
         inside.logs.insert(run.to_owned(), Place { log: log.clone(), used });
         (log, known)
@@ -112,17 +176,23 @@ impl OpenLogs {
 }
 
 impl Inside {
+    /// Closes all but so many, if nobody writes to them.
+    fn keep_open(&mut self, most: usize) {
+        while self.logs.len() > most && self.close_oldest() {}
+    }
+
     /// Closes the one that was used longest ago of those that nobody writes to; it is opened again when
-    /// spans come for it.
-    fn close_oldest(&mut self) {
+    /// spans come for it. Tells whether there was one.
+    fn close_oldest(&mut self) -> bool {
         let idle = self.logs.iter().filter(|(_, place)| Arc::strong_count(&place.log) == 1);
         let oldest = idle.min_by_key(|(_, place)| place.used).map(|(run, _)| run.clone());
         let Some((run, place)) = oldest.and_then(|run| self.logs.remove_entry(&run)) else {
-            return;
+            return false;
         };
         if let Some(opened) = lock(&place.log).take() {
             self.closed.insert(run, opened.log.whole());
         }
+        true
     }
 }
 
@@ -179,10 +249,10 @@ mod tests {
 
     fn add(logs: &OpenLogs, top: &Path, run: &str, owner: &str) -> Result<Whole, Refusal> {
         let begins = Begins { run, owner, app: "api" };
-        logs.with(&begins, &top.join("otlp").join(run), |log| {
-            log.append(b"spans", 1)?;
-            Ok(log.whole())
-        })
+        let (places, mut held) = (logs.places([run].into_iter()), Held::default());
+        held.open(&places[0], &begins, &top.join("otlp").join(run))?;
+        held.logs().try_for_each(|log| log.append(b"spans", 1))?;
+        Ok(held.changes().map(|(_, now)| now).next().unwrap_or_default())
     }
 
     #[test]

@@ -26,8 +26,8 @@ impl Remote for Folder {
         let mut from = fs::File::open(from)?;
         durable::replace_with(&to, |file| io::copy(&mut from, file).map(drop))?;
         // Of folders that were just made, whoever lists them has to know for good.
-        let above = to.ancestors().skip(2).take_while(|folder| folder.starts_with(&self.0));
-        above.map(durable::sync_folder).collect()
+        let mut above = to.ancestors().skip(2).take_while(|folder| folder.starts_with(&self.0));
+        above.try_for_each(durable::sync_folder)
     }
 
     fn get(&self, key: &str, to: &Path) -> io::Result<bool> {
