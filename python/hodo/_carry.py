@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
 from hodo import _hodo
-from hodo._decorate import Function, _awaiting
+from hodo._decorate import Function, _awaiting, _first, is_running
 from hodo._request import Around, Inside, around
 
 _OWN = "hodo."
@@ -68,7 +68,7 @@ def _generator(there: _There, function: Callable[..., Any]) -> Callable[..., Any
 def _async_generator(there: _There, function: Callable[..., Any]) -> Callable[..., Any]:
     async def carried(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*args, **kwargs)
-        step = generator.__anext__
+        step: Callable[[], Any] = functools.partial(_first, generator)
         with _Apart(there) as apart:
             while True:
                 try:
@@ -78,7 +78,8 @@ def _async_generator(there: _There, function: Callable[..., Any]) -> Callable[..
                 try:
                     sent = yield item
                 except GeneratorExit:
-                    await _Waited(apart, generator.aclose())
+                    if not is_running(generator):
+                        await _Waited(apart, generator.aclose())
                     raise
                 except BaseException as error:
                     step = functools.partial(generator.athrow, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, TypeVar
 
@@ -110,14 +111,15 @@ def _async_generator(template: _hodo.Scope, function: Callable[..., Any]) -> Cal
     async def scoped(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         steps = _hodo.steps(template)
         generator = function(*args, **kwargs)
-        send = generator.__anext__
+        send: Callable[[], Any] = functools.partial(_first, generator)
         try:
             while True:
                 item = await _Step(steps, send())
                 try:
                     sent = yield item
                 except GeneratorExit:
-                    await _Step(steps, generator.aclose())
+                    if not is_running(generator):
+                        await _Step(steps, generator.aclose())
                     steps.end()
                     raise
                 except BaseException as error:
@@ -133,6 +135,22 @@ def _async_generator(template: _hodo.Scope, function: Callable[..., Any]) -> Cal
             raise
 
     return scoped
+
+
+def _first(generator: Any) -> Any:
+    """The first step of an async generator that another drives. Of the two an event loop that ends closes
+    only the other, which closes this one: not both at once."""
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(firstiter=None)
+    try:
+        return generator.__anext__()
+    finally:
+        sys.set_asyncgen_hooks(firstiter=hooks.firstiter)
+
+
+def is_running(generator: Any) -> bool:
+    """Whether somebody else is in an async generator, as who closes it: then it is not for us to close."""
+    return bool(getattr(generator, "ag_running", False))
 
 
 class _Step:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 from hodo import _hodo, hooks
@@ -89,7 +89,7 @@ def call(estimator: Any, name: str, method: Callable[..., Any], args: Any, kwarg
 def _meet_joblib() -> None:
     """For the threads and processes that estimators may work with, once hodo is on."""
     if _hodo.is_on():
-        hooks.install_part("sklearn", "hodo.hooks.joblib")
+        hooks.install_part("sklearn", "hodo.hooks.joblib", is_told=False)
 
 
 def _shape(args: Any, kwargs: Any) -> dict[str, int]:
@@ -106,17 +106,59 @@ def _shape(args: Any, kwargs: Any) -> dict[str, int]:
     return dict(zip(("rows", "columns"), sizes))
 
 
+class Calls:
+    """Whose methods record: those of hooked classes while they are hooked, those of wrapped estimators always."""
+
+    __slots__ = ("is_on", "is_wrapped")
+
+    def __init__(self, *, is_wrapped: bool) -> None:
+        self.is_on = self.is_wrapped = is_wrapped
+
+    def call(self, estimator: Any, name: str, method: Any, args: Any, kwargs: Any) -> Any:
+        """Calls a method of an estimator, in a scope where it is recorded."""
+        return call(estimator, name, method, args, kwargs) if self.is_on else method(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_calls_there(), (self.is_wrapped,))
+
+
+hooked, _wrapped = Calls(is_wrapped=False), Calls(is_wrapped=True)
+
+
+def _calls_there() -> Callable[[bool], Any]:
+    """What stands for them in what is pickled by value. A function inside of one, which is pickled by value
+    too: it may be called where there is no hodo."""
+    nothing = SimpleNamespace
+
+    def plain(estimator: Any, name: str, method: Any, args: Any, kwargs: Any) -> Any:
+        return method(*args, **kwargs)
+
+    def calls(is_wrapped: bool) -> Any:
+        import sys
+
+        there = sys.modules.get("hodo._estimators")
+        if there is None:
+            return nothing(call=plain)
+        return there._wrapped if is_wrapped else there.hooked
+
+    return calls
+
+
 class Method(Stand):
     """What stands in a class for a method: also for one that an estimator has only at times, as ``predict``
     of a pipeline without a model."""
 
-    def __init__(self, name: str, inner: Any) -> None:
+    def __init__(self, name: str, inner: Any, calls: Calls) -> None:
         super().__init__(None, inner)
-        self._name = name
+        self._name, self.calls = name, calls
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With a class that is pickled by value, as those of a script are by cloudpickle.
-        return (_method_there(), (self._name, self.__wrapped__))
+        return (_method_there(), (self._name, self.__wrapped__, self.calls.is_wrapped))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        inner = self.__wrapped__
+        return (self._around(inner) if inspect.isfunction(inner) else inner)(*args, **kwargs)
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(estimator, owner)
@@ -125,43 +167,56 @@ class Method(Stand):
         if inspect.ismethod(method):
             # One too, which has its object, is equal to itself and can be pickled.
             return MethodType(self._around(method.__func__), estimator)
-
-        @functools.wraps(method)
-        def scoped(*args: Any, **kwargs: Any) -> Any:
-            return call(estimator, self._name, method, args, kwargs)
-
-        return scoped
+        return _bound(self.calls, self._name, estimator, method)
 
     def _around(self, function: Any) -> Any:
         """The function that stands for another, the same each time."""
         if getattr(self._made, "__wrapped__", None) is not function:
-
-            @functools.wraps(function)
-            def scoped(estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
-                return call(estimator, self._name, functools.partial(function, estimator), args, kwargs)
-
-            self._made = scoped
+            self._made = _unbound(self.calls, self._name, function)
         return self._made
+
+
+# These use no name of this module: a program may keep what they make in a class of a script, which is pickled by
+# value, and this with it, to be loaded where there is no hodo.
+def _bound(calls: Calls, name: str, estimator: Any, method: Any) -> Any:
+    @functools.wraps(method)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        return calls.call(estimator, name, method, args, kwargs)
+
+    return scoped
+
+
+def _unbound(calls: Calls, name: str, function: Any) -> Any:
+    partial = functools.partial
+
+    @functools.wraps(function)
+    def scoped(estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return calls.call(estimator, name, partial(function, estimator), args, kwargs)
+
+    return scoped
 
 
 def _method_there() -> Callable[..., Any]:
     """What makes a method anew where it is loaded. A function inside of one, which is pickled by value: where
-    there is no hodo the method is as it was."""
+    there is no hodo, or scikit-learn is not hooked, the method is as it was."""
 
-    def method(name: str, inner: Any) -> Any:
+    def method(name: str, inner: Any, is_wrapped: bool) -> Any:
         import sys
 
         there = sys.modules.get("hodo._estimators")
-        return inner if there is None else there.Method(name, inner)
+        if there is None:
+            return inner
+        calls = there._wrapped if is_wrapped else there.hooked
+        return there.Method(name, inner, calls) if calls.is_on else inner
 
     return method
 
 
-def scoped(name: str, inner: Any) -> Any:
+def scoped(name: str, inner: Any, calls: Calls = hooked) -> Any:
     """What stands in a class for ``inner``, which stood there as ``name``; None for what is no method."""
     if isinstance(inner, (Method, staticmethod, classmethod, property)):
         return None
-    return Method(name, inner) if hasattr(type(inner), "__get__") else None
+    return Method(name, inner, calls) if hasattr(type(inner), "__get__") else None
 
 
 def wrap(estimator: Any) -> Any:
@@ -225,7 +280,7 @@ def _child(base: Any) -> Any:
         setattr(child, output, getattr(base, output))
     for name in METHODS:
         inner = inspect.getattr_static(base, name, None)
-        made = None if inner is None else scoped(name, _plain(inner))
+        made = None if inner is None else scoped(name, _plain(inner), _wrapped)
         if made is not None:
             setattr(child, name, made)
     setattr(child, "__doc__", base.__doc__)

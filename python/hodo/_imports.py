@@ -88,7 +88,8 @@ class Watch:
             spec = find_spec(name)
         finally:
             self._looking.now = False
-        if spec is not None and spec.loader is not None:
+        # One of the old kind, which has `load_module` alone, is not asked for anything else.
+        if spec is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
         return spec
 
@@ -101,14 +102,42 @@ class Watch:
 
 
 class _Loader:
-    """Loads as another does, then tells."""
+    """Loads as another does, then tells. Else it is the other, for whoever looks, compares, copies or pickles."""
+
+    __slots__ = ("_loader", "_watch")
 
     def __init__(self, loader: Any, watch: Watch) -> None:
-        self._loader = loader
-        self._watch = watch
+        object.__setattr__(self, "_loader", loader)
+        object.__setattr__(self, "_watch", watch)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._loader, name, value)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._loader.__class__
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return self._loader.__dict__
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._loader == (other._loader if type(other) is _Loader else other))
+
+    def __hash__(self) -> int:
+        return hash(self._loader)
+
+    def __repr__(self) -> str:
+        return repr(self._loader)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Loaded where there may be no hodo.
+        from operator import getitem
+
+        return (getitem, ((self._loader,), 0))
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         module: ModuleType | None = self._loader.create_module(spec)

@@ -52,6 +52,7 @@ async def _aexit(manager: Any, *raised: Any) -> Any:
 class Manager(Proxy):
     """Runs what is opened and closed inside of the request, and measures the stream it gives."""
 
+    __slots__ = ("_hodo_request",)
     _hodo_where_there = {
         "__enter__": _enter,
         "__exit__": _exit,

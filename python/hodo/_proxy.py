@@ -19,15 +19,18 @@ _OWN = "_hodo_"
 class Proxy:
     """Stands for another object: attributes, class, operators, pickling are the other's.
 
-    A class below says what it does itself; what it keeps for that begins with ``_hodo_``.
+    A class below says what it does itself; what it keeps for that begins with ``_hodo_`` and is in slots, since
+    with a ``__dict__`` of its own the other's would be hidden.
     """
+
+    __slots__ = ("__weakref__", "_hodo_stream")
 
     _hodo_stream: Any
     # Methods that it has only where the other has one of the name.
     _hodo_where_there: Mapping[str, Callable[..., Any]] = {}
 
     def __new__(cls, _request: Any, stream: Any) -> Self:
-        made: Self = object.__new__(_class_for(cls, type(stream)))
+        made: Self = object.__new__(_class_of(cls, stream))
         made._hodo_stream = stream
         return made
 
@@ -53,13 +56,26 @@ class Proxy:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return type(self._hodo_stream)
+        # Which says it itself where it stands for another too.
+        return self._hodo_stream.__class__
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return self._hodo_stream.__dict__
 
 
 _classes: WeakKeyDictionary[type, dict[type, type]] = WeakKeyDictionary()
 
 
-def _class_for(proxy: type[Proxy], kind: type) -> type:
+def _class_of(proxy: type[Proxy], stream: Any) -> Any:
+    try:
+        return _class_for(proxy, type(stream))
+    except Exception:
+        # As of a class of classes that cannot be hashed, or that lists what is not there.
+        return proxy
+
+
+def _class_for(proxy: type[Proxy], kind: type) -> Any:
     """``proxy`` with the special methods of ``kind``, which Python looks for in the class alone."""
     made = _classes.setdefault(kind, {})
     if proxy not in made:

@@ -16,14 +16,14 @@ from collections.abc import (
 )
 from typing import Any, Self
 
-from hodo._decorate import _Step
+from hodo._decorate import _first, _Step, is_running
 from hodo._proxy import Proxy
 from hodo._request import Request
 
 
 async def async_steps(request: Request, inner: Any) -> AsyncGenerator[Any, Any]:
     """An async generator part by part, with everything that such take."""
-    steps: list[Callable[[], Any]] = [inner.__anext__]
+    steps: list[Callable[[], Any]] = [functools.partial(_first, inner)]
     items: list[Any] = []
     request.meter.stream()
     try:
@@ -33,7 +33,7 @@ async def async_steps(request: Request, inner: Any) -> AsyncGenerator[Any, Any]:
             try:
                 sent = yield items.pop()
             except GeneratorExit:
-                if inspect.isasyncgen(inner):
+                if inspect.isasyncgen(inner) and not is_running(inner):
                     await _Step(request.inside(), inner.aclose())
                 raise
             except BaseException as error:
@@ -52,7 +52,11 @@ async def async_steps(request: Request, inner: Any) -> AsyncGenerator[Any, Any]:
 
 def of_async(request: Request, items: AsyncIterator[Any]) -> Any:
     """An async generator or iterator as one that ends the request."""
-    return (async_steps if inspect.isasyncgen(items) else AsyncStream)(request, items)
+    if not inspect.isasyncgen(items):
+        return AsyncStream(request, items)
+    steps: Any = async_steps(request, items)
+    steps.__name__, steps.__qualname__ = items.__name__, items.__qualname__
+    return steps
 
 
 class _Readers:
@@ -147,6 +151,7 @@ def _aclose(stream: Any) -> Any:
 class _Closing(Proxy):
     """What is closed, in its own ways, and with it the request."""
 
+    __slots__ = ("_hodo_request",)
     _hodo_where_there = {
         "__enter__": _enter,
         "__exit__": _exit,
@@ -162,6 +167,8 @@ class _Closing(Proxy):
 
 class Stream(_Closing):
     """A stream object that is iterated over."""
+
+    __slots__ = ("_hodo_readers",)
 
     def __init__(self, request: Request, stream: Iterator[Any]) -> None:
         super().__init__(request, stream)
@@ -179,6 +186,8 @@ class Stream(_Closing):
 
 class Generated(Proxy):
     """A generator: one that has raised is over, and one that is dropped is closed."""
+
+    __slots__ = ("_hodo_request", "_hodo_turn")
 
     def __init__(self, request: Request, stream: Generator[Any, Any, Any]) -> None:
         self._hodo_request = request
@@ -238,6 +247,8 @@ class Generated(Proxy):
 class AsyncStream(_Closing):
     """A stream object that is iterated over asynchronously."""
 
+    __slots__ = ("_hodo_readers",)
+
     def __init__(self, request: Request, stream: AsyncIterator[Any]) -> None:
         super().__init__(request, stream)
         self._hodo_readers = _Readers(request)
@@ -255,6 +266,8 @@ class AsyncStream(_Closing):
 class AsyncStreams(_Closing):
     """An object that makes the iterator it is read by."""
 
+    __slots__ = ()
+
     def __aiter__(self) -> AsyncIterator[Any]:
         items: AsyncIterator[Any] = self._hodo_stream.__aiter__()
         return items if self._hodo_request.is_over else of_async(self._hodo_request, items)
@@ -264,10 +277,18 @@ def of(request: Request, result: Any) -> Any:
     """``result`` as a stream that ends the request; None for what is no stream."""
     if inspect.isgenerator(result):
         return Generated(request, result)
-    if isinstance(result, AsyncIterator):
+    if _is(result, AsyncIterator):
         return of_async(request, result)
-    if isinstance(result, AsyncIterable):
+    if _is(result, AsyncIterable):
         return AsyncStreams(request, result)
-    if isinstance(result, Iterator) and not isinstance(result, io.IOBase):
+    if _is(result, Iterator) and not _is(result, io.IOBase):
         return Stream(request, result)
     return None
+
+
+def _is(result: Any, kind: type) -> bool:
+    """As `isinstance`; a class that cannot be asked, as one of classes that cannot be hashed, is no stream's."""
+    try:
+        return isinstance(result, kind)
+    except Exception:
+        return False

@@ -56,11 +56,10 @@ class Middleware:
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         kind = scope.get("type")
-        is_left_out = scope.get("path") in self._skip or scope.get(_SEEN)
-        if kind not in _KINDS or not _hodo.is_on() or is_left_out:
+        if kind not in _KINDS or not _hodo.is_on() or self._is_left_out(scope):
             await self.app(scope, receive, send)
             return
-        scope[_SEEN] = True
+        _see(scope)
         headers = _headers(scope)
         trace = Trace.read(headers.get(b"traceparent"))
         id = _id(headers.get(b"x-request-id", b"")) or new_id()
@@ -73,8 +72,30 @@ class Middleware:
                 await self.app(scope, receive, answer.send)
             finally:
                 reset(token)
-                scope.pop(_SEEN, None)
+                _unsee(scope)
                 answer.finish(scope)
+
+    def _is_left_out(self, scope: Event) -> bool:
+        if scope.get(_SEEN) is True:
+            return True
+        try:
+            return scope.get("path") in self._skip
+        except Exception:  # a path that is no text may not be hashed or compared
+            return False
+
+
+def _see(scope: Event) -> None:
+    try:
+        scope[_SEEN] = True
+    except Exception:  # some server's scope is read-only
+        pass
+
+
+def _unsee(scope: Event) -> None:
+    try:
+        scope.pop(_SEEN, None)
+    except Exception:
+        pass
 
 
 def _headers(scope: Event) -> dict[bytes, bytes]:
@@ -91,10 +112,12 @@ def _headers(scope: Event) -> dict[bytes, bytes]:
 
 
 def _pairs(scope: Event) -> Iterable[Any]:
-    pairs = scope.get("headers") or ()
-    if isinstance(pairs, (list, tuple)):
-        return pairs
+    pairs = scope.get("headers")
+    if pairs is None or isinstance(pairs, (list, tuple)):
+        return pairs or ()
     try:
+        # Not read from a scope in which they cannot be put back.
+        scope["headers"] = pairs
         # By the standard they may be such as can be read once, and that is the application's to do.
         pairs = scope["headers"] = list(pairs)
     except Exception:  # code of the server's own may raise anything

@@ -257,3 +257,39 @@ asyncio.run(main())
     told = run.attributes("http")
     assert [attrs.get("status") for attrs in told] == [None, None, None, 503, None, None]
     assert [attrs.get("error") for attrs in told] == [None] * 3 + ["ServerError", None, "LookupError"]
+
+
+def test_scopes_that_can_hardly_be_read_fail_no_request(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        START
+        + """
+import types
+
+class Hostile:
+    __hash__ = None
+    def raises(self, *_):
+        raise ValueError("mine")
+    __bool__ = __eq__ = __str__ = __repr__ = __iter__ = raises
+
+async def app(scope, receive, send):
+    seen.append([*(scope["headers"] if isinstance(scope["headers"], (list, type(once))) else ())])
+    await send({"type": "http.response.start", "status": 200})
+
+async def nothing(*_):
+    pass
+
+seen, once = [], iter([(b"a", b"b")])
+served = Middleware(app, skip=["/health"])
+scopes = [
+    {"type": "http", "path": ["a"], "headers": []},
+    {"type": "http", "path": Hostile(), "headers": []},
+    {"type": "http", "path": "/", "headers": Hostile()},
+    types.MappingProxyType({"type": "http", "path": "/", "headers": once}),
+]
+for scope in scopes:
+    asyncio.run(served(scope, nothing, nothing))
+assert seen == [[], [], [], [(b"a", b"b")]], seen
+""",
+    )
+    assert [each.get("status") for each in run.attributes("http")] == [200] * 4

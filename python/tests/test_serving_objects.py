@@ -268,3 +268,91 @@ with hodo.scope("waited for"):
     assert run.marks("read", "request")["output_tokens"]["last"] == 3
     assert run.marks("done before", "request")["output_tokens"]["last"] == 1
     assert run.node("waited for", "request")["failed"] == 1
+
+
+def test_the_attributes_of_a_stream_object_are_its_own(tmp_path: Path) -> None:
+    serve(
+        tmp_path,
+        STREAMS
+        + """
+stream = hodo.inference(lambda: Stream("a", "b"))()
+assert vars(stream) == stream.__dict__ == {"left": ["a", "b"]}, vars(stream)
+stream.more = 1
+assert vars(stream)["more"] == 1 and list(stream) == ["a", "b"]
+""",
+    )
+
+
+def test_the_attributes_of_every_kind_of_answer_are_its_own(tmp_path: Path) -> None:
+    serve(
+        tmp_path,
+        """
+class Named:
+    def __init__(self):
+        self.name = "mine"
+
+class Iterated(Named):
+    def __aiter__(self):
+        return self
+    async def __anext__(self):
+        raise StopAsyncIteration
+
+class Makes(Named):
+    def __aiter__(self):
+        return Iterated()
+
+class Manager(Named):
+    def __enter__(self):
+        return 1
+    def __exit__(self, *raised):
+        pass
+
+for kind in (Iterated, Makes, Manager):
+    assert vars(hodo.inference(lambda: kind())()) == {"name": "mine"}, kind
+
+@hodo.inference
+def generated():
+    yield 1
+assert not hasattr(generated(), "__dict__")
+""",
+    )
+
+
+def test_a_request_that_answers_with_the_stream_of_another(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        STREAMS
+        + """
+import inspect, types
+
+@hodo.inference
+def items(): yield from "ab"
+
+@hodo.inference
+def handed(): return items()
+
+@hodo.inference
+def ask(): return Stream("a", "b")
+
+@hodo.inference
+def asked(): return ask()
+
+class Meta(type):
+    __hash__ = None
+
+class Unhashed(metaclass=Meta):
+    def __iter__(self): return self
+    def __next__(self): raise StopIteration
+
+@hodo.inference
+def unhashed(): return Unhashed()
+
+made = handed()
+assert inspect.isgenerator(made) and isinstance(made, types.GeneratorType)
+assert list(made) == ["a", "b"]
+made = asked()
+assert isinstance(made, Stream) and list(made) == ["a", "b"]
+assert list(unhashed()) == []
+""",
+    )
+    assert run.left_open == 0 and run.tree == "request 3\n  request 2"

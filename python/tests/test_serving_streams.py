@@ -324,3 +324,70 @@ assert list(itself) == ["generator already executing"]
     assert run.left_open == 0
     errors = [attrs.get("error") for attrs in run.attributes("request")]
     assert sorted(filter(None, errors)) == ["LookupError"]
+
+
+def test_a_stream_that_is_open_when_its_event_loop_ends(tmp_path: Path) -> None:
+    run = serve(
+        tmp_path,
+        """
+told, cleaned = [], []
+
+def streams(decorated):
+    @decorated
+    async def stream():
+        try:
+            for i in range(5):
+                yield i
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned.append(1)
+    return stream
+
+async def main(stream):
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    kept.extend(stream() for _ in range(8))
+    for each in kept:
+        await anext(each)
+
+for decorated in (hodo.inference, hodo.scope("mine"), hodo.carry, lambda f: hodo.scope("outer")(hodo.inference(f))):
+    kept = []
+    asyncio.run(main(streams(decorated)))
+    assert not told, told
+    assert len(cleaned) == 8, cleaned
+    cleaned.clear()
+
+# One that the program has begun itself, and whose end another waits for.
+async def begun():
+    async def stream():
+        try:
+            yield 1
+            yield 2
+        finally:
+            await asyncio.sleep(0.01)
+    inner = stream()
+    await anext(inner)
+    outer = hodo.inference(lambda: inner)()
+    assert await anext(outer) == 2
+    closing = asyncio.create_task(inner.aclose())
+    await asyncio.sleep(0)
+    await outer.aclose()
+    await closing
+asyncio.run(begun())
+""",
+    )
+    nodes = run.report["nodes"]
+    assert [node["path"] for node in nodes if node["failed"]] == [] and run.left_open == 0
+
+
+def test_an_async_stream_has_the_name_of_its_function(tmp_path: Path) -> None:
+    serve(
+        tmp_path,
+        """
+class Model:
+    async def stream(self):
+        yield 1
+made = hodo.inference(Model.stream)(None)
+assert (made.__name__, made.__qualname__) == ("stream", "Model.stream"), made
+asyncio.run(made.aclose())
+""",
+    )

@@ -83,6 +83,8 @@ class _Hook:
         self.settings = Settings()
         """What it was hooked with."""
         self.undo = Undo()
+        self.is_told = False
+        """Whether it is one of its framework; else it only serves other scopes of hodo's."""
         self._is_begun = False
         self._stop_waiting: Callable[[], None] | None = None
 
@@ -172,17 +174,21 @@ def install(frameworks: Iterable[str] | str | None, settings: Settings) -> None:
     for name in wanted:
         for home in FRAMEWORKS[name]:
             if importlib.util.find_spec(home) is not None:
-                _hook_of(name, home).wait()
+                hook = _hook_of(name, home)
+                hook.is_told = True
+                hook.wait()
     for home, which in _WITH_SETTINGS.items():
         if home in _hooks:
             _hooks[home].change_to(_settings, which)
     _share(wanted)
 
 
-def install_part(framework: str, home: str) -> None:
-    """Hooks what one module of ours hooks of a framework, once."""
+def install_part(framework: str, home: str, is_told: bool = True) -> None:
+    """Hooks what one module of ours hooks of a framework, once; the framework counts as hooked if it is told."""
     if home not in _hooks:
-        _hook_of(framework, home).wait()
+        hook = _hook_of(framework, home)
+        hook.is_told = is_told
+        hook.wait()
 
 
 def _hook_of(framework: str, home: str) -> _Hook:
@@ -215,7 +221,8 @@ def state() -> dict[str, str]:
     told: dict[str, str] = {}
     # A part that failed is told before those that did not, and these before what is not there yet.
     for hook in sorted(list(_hooks.values()), key=lambda hook: _WORDS.find(hook.state[0])):
-        told[hook.framework] = hook.state
+        if hook.is_told:
+            told[hook.framework] = hook.state
     return told
 
 
@@ -233,7 +240,7 @@ def _share(wanted: list[str]) -> None:
     """Lets processes that are started anew have the same hooks."""
     global _is_shared
     if _is_shared or (wanted and not os.environ.get(VARIABLE)):
-        hooked = dict.fromkeys(hook.framework for hook in list(_hooks.values()))
+        hooked = dict.fromkeys(hook.framework for hook in list(_hooks.values()) if hook.is_told)
         os.environ[VARIABLE] = said([*hooked, INHERITED], _settings)
         _is_shared = True
 

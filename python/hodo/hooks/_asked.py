@@ -12,12 +12,20 @@ import inspect
 from opcode import opmap, opname
 from types import CodeType, FrameType
 
+Place = tuple[CodeType, int]
+"""The code of a function and an operation in it."""
 # The head of a `for` loop, and `yield from`.
 _ASKING = (opmap["FOR_ITER"], opmap["SEND"])
 # Where a generator waits; on Python 3.12 and 3.13 what it does when it is closed there.
 _WAITING = ("YIELD_VALUE", "RESUME", "CLEANUP_THROW", "SEND")
-# What drops an iterator while nothing is wrong: `break` and `return`, the end of another iterator, `=`, `del`.
-_DROPPING = ("POP_TOP", "FOR_ITER", "END_FOR", "POP_ITER", "STORE_", "DELETE_", "RETURN_")
+# What drops an iterator while nothing is wrong: `break` and `return`, `=` and `del` of a name.
+_NAMES = ("FAST", "NAME", "GLOBAL", "DEREF")
+_DROPPING = (
+    *("POP_TOP", "END_FOR", "POP_ITER", "RETURN_"),
+    *(f"{what}_{kind}" for what in ("STORE", "DELETE") for kind in _NAMES),
+)
+# What may drop one or raise: the end of another iterator, `=` and `del` of something else.
+_DROPPING_OR_RAISING = ("FOR_ITER", "STORE_", "DELETE_")
 _CACHE = opmap["CACHE"]
 _CALLING = ("CALL", "PRECALL", "CALL_KW")
 _BY_HAND = frozenset(("next", "__next__", "send", "islice"))
@@ -28,15 +36,15 @@ _UNTIL_THE_END = frozenset(
 )
 
 
-def loops(frame: FrameType | None) -> tuple[CodeType, ...]:
-    """The code of the ``for`` loop that asks for an item in a frame; nothing where it is asked by hand.
+def loops(frame: FrameType | None) -> tuple[Place, ...]:
+    """Where the ``for`` loop is that asks for an item in a frame; nothing where it is asked by hand.
 
-    A loop in a generator is as far from its end as whoever asks the generator: the code of all of
+    A loop in a generator is as far from its end as whoever asks the generator: the places of all of
     them, or nothing where one asks by hand.
     """
-    found: list[CodeType] = []
+    found: list[Place] = []
     while frame is not None and _operation(frame) in _ASKING:
-        found.append(frame.f_code)
+        found.append((frame.f_code, _offset(frame)))
         if not frame.f_code.co_flags & inspect.CO_GENERATOR:
             return tuple(found)
         frame = frame.f_back
@@ -45,12 +53,19 @@ def loops(frame: FrameType | None) -> tuple[CodeType, ...]:
     return () if frame is not None and _asks_by_hand(frame) else tuple(found)
 
 
-def is_left_by_exception(frame: FrameType | None, codes: tuple[CodeType, ...]) -> bool:
-    """Whether an exception goes through a frame that drops the iterator of loops with these codes."""
-    while frame is not None and frame.f_code in codes:
+def is_left_by_exception(frame: FrameType | None, places: tuple[Place, ...]) -> bool:
+    """Whether an exception goes through a frame that drops the iterator of loops in these places."""
+    asking = dict(places)
+    while frame is not None and frame.f_code in asking:
         name = opname[_operation(frame)]
         if name not in _WAITING:
-            return not name.startswith(_DROPPING)
+            # Of a generator that is between, whose own frame is gone by now or waits.
+            is_closing = frame.f_code is not places[0][0] and _is_call_of("close", frame)
+            if name.startswith(_DROPPING) or is_closing:
+                return False
+            # Until its loop is left, the loop itself has the iterator: nothing in there drops it.
+            is_drop = name.startswith(_DROPPING_OR_RAISING)
+            return not is_drop or _offset(frame) in _body(frame.f_code, asking[frame.f_code])
         if not frame.f_code.co_flags & inspect.CO_GENERATOR:
             return False
         frame = frame.f_back
@@ -59,19 +74,41 @@ def is_left_by_exception(frame: FrameType | None, codes: tuple[CodeType, ...]) -
 
 def _operation(frame: FrameType) -> int:
     """What is running in a frame."""
+    code, at = frame.f_code.co_code, _offset(frame)
+    return code[at] if 0 <= at < len(code) else _CACHE
+
+
+def _offset(frame: FrameType) -> int:
+    """Where in its code that is."""
     code, at = frame.f_code.co_code, frame.f_lasti
     while at > 0 and code[at] == _CACHE:
         at -= 2
-    return code[at] if 0 <= at < len(code) else _CACHE
+    return at
+
+
+@functools.lru_cache(maxsize=256)
+def _body(code: CodeType, at: int) -> range:
+    """The operations inside of the ``for`` loop whose head is there."""
+    head = next((each for each in dis.get_instructions(code) if each.offset == at), None)
+    is_loop = head is not None and head.opname == "FOR_ITER"
+    return range(at + 2, int(head.argval)) if head is not None and is_loop else range(0)
 
 
 def _asks_by_hand(frame: FrameType) -> bool:
     """Whether something is called that asks for one item, as ``next``, rather than until the end, as ``list``."""
-    if opname[_operation(frame)] not in _CALLING:
+    if not _is_call(frame):
         # As `*` and `=` do, until the end.
         return False
     names = _names_in_call(frame.f_code, frame.f_lasti)
     return not names & _UNTIL_THE_END or bool(names & _BY_HAND)
+
+
+def _is_call(frame: FrameType) -> bool:
+    return opname[_operation(frame)] in _CALLING
+
+
+def _is_call_of(name: str, frame: FrameType) -> bool:
+    return _is_call(frame) and name in _names_in_call(frame.f_code, frame.f_lasti)
 
 
 @functools.lru_cache(maxsize=256)

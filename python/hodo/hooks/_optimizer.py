@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from hodo.hooks import Undo, _loop
 from hodo.hooks._compiled import compiling
-from hodo.hooks._spans import Spans, State, here, nobody
+from hodo.hooks._spans import NONE_CLEARED, Spans, State, here, nobody
 
 
 class _Now:
@@ -34,16 +34,19 @@ class _Now:
 
     def steps_of(self, optimizer: Any, state: State) -> dict[str, Any]:
         """What is said of an optimizer's step: how many backward passes it is of, where not one."""
-        backwards, state.backwards = state.backwards, 0
+        backwards, cleared = state.backwards, state.cleared
+        state.backwards, state.cleared = 0, NONE_CLEARED
         loops = state.loops if state.tasks is None else _loop.loops_here()
         if loops and loops[-1].taken_for is not None:
             loops[-1].turn_out("epoch")
-        is_in_eval = not getattr(state.trained(), "training", True)
+        is_in_eval = getattr(state.trained(), "training", True) is False
         state.trained_in_eval = state.trained if is_in_eval else nobody
         attrs: dict[str, Any] = {"tag": type(optimizer).__name__}
         if backwards > 1:
             _meet(optimizer)
-            if len(_known) == 1:
+            if cleared:
+                backwards -= _cleared_at(optimizer, cleared)
+            if len(_known) == 1 and backwards > 1:
                 attrs["accumulated"] = backwards
         return attrs
 
@@ -73,6 +76,7 @@ def install(torch: Any, spans: Spans, undo: Undo) -> None:
     _now.spans = spans
     undo.later(_now.off)
     _optimizers(torch, undo)
+    _modules(torch, undo)
     _scalers(torch, spans, undo)
 
 
@@ -93,14 +97,18 @@ def _optimizers(torch: Any, undo: Undo) -> None:
     @functools.wraps(clear)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_compiling():
-            here.state.backwards = 0
+            here.state.backwards, here.state.cleared = 0, NONE_CLEARED
         return clear(self, *args, **kwargs)
 
     def hook(kind: type) -> None:
         for each in kind.__mro__[: kind.__mro__.index(optimizer)]:
             step = vars(each).get("step")
-            if step is not None and not _is_hooked(step):
-                undo.patch(each, "step", _stepping(step, is_compiling))
+            # Whatever else may stand there has ways of its own to be asked for.
+            if isinstance(step, FunctionType) and not _is_hooked(step):
+                made = _stepping(step, is_compiling)
+                # A class that is mixed in may be one of schedules too.
+                is_mixed_in = not issubclass(each, optimizer)
+                undo.patch(each, "step", _only_of(optimizer, made, step) if is_mixed_in else made)
 
     undo.patch(optimizer, "__init__", __init__)
     undo.patch(optimizer, "zero_grad", zero_grad)
@@ -108,6 +116,51 @@ def _optimizers(torch: Any, undo: Undo) -> None:
     for kind in kinds_of(optimizer):
         if getattr(vars(kind).get("step"), "hooked", False):
             hook(kind)
+
+
+def _modules(torch: Any, undo: Undo) -> None:
+    """Gradients that are cleared by their module."""
+    module, is_compiling = torch.nn.Module, compiling(torch)
+    clear = module.zero_grad
+
+    @functools.wraps(clear)
+    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = clear(self, *args, **kwargs)
+        if not is_compiling() and not undo.done and here.state.backwards:
+            _note_cleared(here.state, self)
+        return result
+
+    undo.patch(module, "zero_grad", zero_grad)
+
+
+def _note_cleared(state: State, module: Any) -> None:
+    """Notes how many backward passes there were when the gradients of a module were cleared."""
+    try:
+        numbers = [id(each) for each in module.parameters()]
+    except Exception:
+        # A method of the program's own may raise anything; the gradients are cleared.
+        return
+    state.cleared = {**state.cleared, **dict.fromkeys(numbers, state.backwards)}
+
+
+def _cleared_at(optimizer: Any, cleared: Mapping[int, int]) -> int:
+    """How many backward passes there were when the last of an optimizer's gradients was cleared; 0 where one was not."""
+    try:
+        numbers = [id(each) for group in optimizer.param_groups for each in group["params"]]
+    except Exception:
+        # An optimizer of the program's own may keep them anywhere.
+        return 0
+    return min((cleared.get(number, 0) for number in numbers), default=0)
+
+
+def _only_of(optimizer: type, made: Any, step: Any) -> Any:
+    # As what it is made of: it uses no name of this module.
+    @functools.wraps(step)
+    def stepping(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return (made if isinstance(self, optimizer) else step)(self, *args, **kwargs)
+
+    stepping._hodo = made._hodo  # type: ignore[attr-defined]
+    return stepping
 
 
 def _is_hooked(step: Any) -> bool:
@@ -160,11 +213,8 @@ def _place_of_closure(step: Any) -> int:
     return _NOWHERE
 
 
-def _is_closure(thing: Any) -> bool:
-    """Whether it is called for the loss: a model can be called too."""
-    from torch.nn import Module
-
-    return callable(thing) and not isinstance(thing, (Module, type))
+# Others that can be called, as a model or an object that knows more than the loss, are handed on as they are.
+_CLOSURES = (FunctionType, MethodType, BuiltinFunctionType, functools.partial)
 
 
 class _AfterClosure:
@@ -174,7 +224,7 @@ class _AfterClosure:
     def __init__(self, spans: Spans, optimizer: Any, place: int) -> None:
         self._spans, self._optimizer, self._place = spans, optimizer, place
         self._span: Any = None
-        self._backwards = 0
+        self._before: tuple[int, Mapping[int, int]] = (0, NONE_CLEARED)
         self._is_told = False
 
     def around(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -191,7 +241,7 @@ class _AfterClosure:
         return kwargs
 
     def _told(self, closure: Any) -> Any:
-        if not _is_closure(closure):
+        if type(closure) not in _CLOSURES:
             return closure
 
         @functools.wraps(closure)
@@ -214,7 +264,7 @@ class _AfterClosure:
 
     def _open(self) -> None:
         state = here.state
-        self._backwards = state.backwards
+        self._before = state.backwards, state.cleared
         self._span = self._spans.open("optimizer", _now.steps_of(self._optimizer, state))
         self._span.__enter__()
 
@@ -222,14 +272,14 @@ class _AfterClosure:
         """The step begins later, after the closure."""
         span, self._span = self._span, None
         span._cancel()
-        here.state.backwards = self._backwards
+        here.state.backwards, here.state.cleared = self._before
 
     def __enter__(self) -> _AfterClosure:
         self._open()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        here.state.backwards = 0
+        here.state.backwards, here.state.cleared = 0, NONE_CLEARED
         # An optimizer may keep its closure and call it later, outside of any step.
         self._is_told = True
         if self._span is not None:

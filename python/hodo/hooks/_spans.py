@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _scope = _hodo.scope
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
+NONE_CLEARED: Mapping[int, int] = MappingProxyType({})
 NOTHING: Mapping[int, tuple[str, str, Any]] = MappingProxyType({})
 
 
@@ -31,6 +32,7 @@ class State:
 
     __slots__ = (
         "backwards",
+        "cleared",
         "depth",
         "evals",
         "evaluating",
@@ -65,7 +67,9 @@ class State:
         self.evals = 0
         """Calls of outermost modules in the mode of evaluation."""
         self.backwards = 0
-        """Backward passes since the last step of an optimizer, or since its gradients were cleared."""
+        """Backward passes since the last step of an optimizer, or since it cleared its gradients."""
+        self.cleared: Mapping[int, int] = NONE_CLEARED
+        """How many of those there were when a module cleared the gradient of a parameter, by its number."""
         self.trained: Callable[[], Any] = nobody
         """Weak reference to the module that was last called with gradients."""
         self.trained_in_eval: Callable[[], Any] = nobody

@@ -8,11 +8,12 @@ import multiprocessing
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
-from types import CodeType, FrameType
+from collections.abc import Callable, Iterator
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from hodo import _children, _hodo
+from hodo._proxy import Proxy
 from hodo.hooks import Settings, Undo, _asked, _loop
 from hodo.hooks._optimizer import kinds_of
 from hodo.hooks._spans import here
@@ -31,6 +32,7 @@ def install(undo: Undo, settings: Settings) -> None:
         if not undo.done:
             hook(undo, cls)
 
+    _now.undo = undo
     # Not where one is made: a class may have no use for what the one above does then.
     for kind in (DataLoader, *kinds_of(DataLoader)):
         hook(undo, kind)
@@ -42,9 +44,11 @@ def install(undo: Undo, settings: Settings) -> None:
 def hook(undo: Undo, kind: Any) -> None:
     """Makes passes over loaders of a class have scopes, unless those of the class above do already."""
     begin = kind.__iter__
-    if getattr(begin, "_hodo", None) is not undo:
-        made = _iterating(begin, undo)
-        undo.patch(kind, "__iter__", Stand(made, begin) if _is_of_script(kind) else made)
+    if getattr(begin, "_hodo", None) is not _now:
+        made = _iterating(begin)
+        # A class of the program's own may refuse it.
+        with contextlib.suppress(Exception):
+            undo.patch(kind, "__iter__", Stand(made, begin) if _is_of_script(kind) else made)
 
 
 def _is_of_script(kind: type) -> bool:
@@ -53,15 +57,56 @@ def _is_of_script(kind: type) -> bool:
     return kind.__module__ == "__main__" or "<locals>" in kind.__qualname__
 
 
-def _iterating(begin: Any, undo: Undo) -> Any:
+class _Now:
+    """The hooking that is on."""
+
+    __slots__ = ("undo",)
+
+    def __init__(self) -> None:
+        self.undo: Undo | None = None
+
+    def over(self, loader: Any, begin: Any) -> Any:
+        """The iterator of a pass over a loader, whose own ``begin`` makes."""
+        undo = self.undo
+        # A loader that asks another for its items, or the class above, has one pass, not two.
+        if undo is None or undo.done or _loop.is_fetching() or _is_starting(loader):
+            return begin(loader)
+        return Pass(_begun(loader, begin), _passes_of(loader), undo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_now_there(), ())
+
+
+_now = _Now()
+
+
+def _now_there() -> Callable[[], Any]:
+    """What stands for the hooking in what is pickled by value. A function inside of one, which is pickled by
+    value too: it may be called where there is no hodo."""
+    nothing = SimpleNamespace
+
+    def plain(loader: Any, begin: Any) -> Any:
+        return begin(loader)
+
+    def now() -> Any:
+        import sys
+
+        there = sys.modules.get("hodo.hooks.loader")
+        return nothing(over=plain) if there is None else there._now
+
+    return now
+
+
+def _iterating(begin: Any) -> Any:
+    # It uses no name of this module: a program may keep it in a class of a script, which is pickled by value,
+    # and this with it, to be loaded where there is no hodo.
+    now = _now
+
     @functools.wraps(begin)
     def __iter__(self: Any) -> Any:
-        # A loader that asks another for its items, or the class above, has one pass, not two.
-        if undo.done or _loop.is_fetching() or _is_starting(self):
-            return begin(self)
-        return Pass(_begun(self, begin), _passes_of(self), undo)
+        return now.over(self, begin)
 
-    __iter__._hodo = undo  # type: ignore[attr-defined]
+    __iter__._hodo = now  # type: ignore[attr-defined]
     return __iter__
 
 
@@ -113,68 +158,54 @@ def _is_spawning(loader: Any) -> bool:
     return bool(context.get_start_method() == "spawn")
 
 
-class Pass:
+def _close(items: Any, *args: Any, **kwargs: Any) -> Any:
+    """Closes an iterator that can be, as a generator; with it the pass is over."""
+    items._hodo_end()
+    return items._hodo_stream.close(*args, **kwargs)
+
+
+def _enter(items: Any) -> Any:
+    return items._hodo_entered(items._hodo_stream.__enter__())
+
+
+class Pass(Proxy):
     """One pass over a loader, instead of the iterator it has; what is its own begins with ``_hodo_``."""
 
+    __slots__ = (
+        "_hodo_passes",
+        "_hodo_undo",
+        "_hodo_seen",
+        "_hodo_loop",
+        "_hodo_places",
+        "_hodo_next",
+        "_hodo_is_data_open",
+    )
+    _hodo_where_there = {"__enter__": _enter, "close": _close}
+
+    def __new__(cls, items: Any, passes: dict[str, int], undo: Undo) -> Pass:
+        return super().__new__(cls, None, items)
+
     def __init__(self, items: Any, passes: dict[str, int], undo: Undo) -> None:
-        self._hodo_items = items
         self._hodo_passes = passes
         self._hodo_undo = undo
         self._hodo_seen = (0, 0)
         """Calls in the mode of evaluation, and backward passes, when it began."""
         self._hodo_loop: _loop.Loop | None = None
-        self._hodo_codes: tuple[CodeType, ...] = ()
-        """The code of the loops that ask."""
+        self._hodo_places: tuple[_asked.Place, ...] = ()
+        """Where the loops are that ask."""
         self._hodo_next: Any = None
         self._hodo_is_data_open = False
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        # Whoever asks for the iterator's class means what is in here.
-        return type(self._hodo_items)
 
     def __iter__(self) -> Pass:
         return self
 
-    def __len__(self) -> int:
-        return len(self._hodo_items)
-
-    def __bool__(self) -> bool:
-        return bool(self._hodo_items)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_hodo_"):
-            # Asked of one that was never made, as by whoever copies it.
-            raise AttributeError(name)
-        found = getattr(self._hodo_items, name)
-        return self._hodo_closing(found) if name == "close" else found
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_hodo_"):
-            object.__setattr__(self, name, value)
-        else:
-            setattr(self._hodo_items, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._hodo_items, name)
-
-    def _hodo_closing(self, close: Any) -> Any:
-        """What closes an iterator that can be, as a generator; with it the pass is over."""
-
-        @functools.wraps(close)
-        def closed(*args: Any, **kwargs: Any) -> Any:
-            self._hodo_end()
-            return close(*args, **kwargs)
-
-        return closed
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Copied and pickled as what is in here, where that can be.
-        return self._hodo_items.__reduce_ex__(protocol)
+        return self._hodo_stream.__reduce_ex__(protocol)
 
     def __next__(self) -> Any:
         if self._hodo_undo.done:
-            return next(self._hodo_items)
+            return next(self._hodo_stream)
         # After the first items were asked for by hand, a loop may ask for the others.
         if self._hodo_next is None or self._hodo_next is Pass._hodo_by_hand:
             try:
@@ -185,10 +216,13 @@ class Pass:
         return self._hodo_next(self)
 
     def __del__(self) -> None:
-        if self.__dict__.get("_hodo_loop") is not None:
+        if getattr(self, "_hodo_loop", None) is not None:
             # Which exception, nobody can tell here.
-            failed = _asked.is_left_by_exception(sys._getframe().f_back, self._hodo_codes)
-            self._hodo_end(Exception() if failed else None)
+            failed = False
+            try:
+                failed = _asked.is_left_by_exception(sys._getframe().f_back, self._hodo_places)
+            finally:
+                self._hodo_end(Exception() if failed else None)
 
     def _hodo_end(self, error: BaseException | None = None) -> None:
         """Ends the scopes of the pass: as failed, unless it came to its end."""
@@ -206,8 +240,8 @@ class Pass:
         if _loop.is_fetching() or _hodo.levels_to("data_wait") == 0:
             # Somebody waits already: another loader, or `hodo.batches`.
             return Pass._hodo_passing
-        self._hodo_codes = _asked.loops(frame)
-        if not self._hodo_codes:
+        self._hodo_places = _asked.loops(frame)
+        if not self._hodo_places:
             # As for a sample: nobody knows whether it is ever finished.
             return Pass._hodo_by_hand
         outer = _loop.innermost()
@@ -237,29 +271,29 @@ class Pass:
             loop.turn_out("evaluate", is_sure=False)
 
     def _hodo_passing(self) -> Any:
-        return next(self._hodo_items)
+        return next(self._hodo_stream)
 
     def _hodo_waiting(self) -> Any:
         loop = _loop.innermost()
         if loop is not None and loop.is_called:
-            return loop.fetch(self._hodo_items)
-        return _loop.wait(self._hodo_items)
+            return loop.fetch(self._hodo_stream)
+        return _loop.wait(self._hodo_stream)
 
     def _hodo_by_hand(self) -> Any:
         if _loop.innermost() is not None:
             return self._hodo_waiting()
         if self._hodo_is_data_open:
             # As without hooks: a wait would be inside of what the last item left open.
-            return next(self._hodo_items)
+            return next(self._hodo_stream)
         before = _hodo.current_scope_id()
-        item = _loop.wait(self._hodo_items)
+        item = _loop.wait(self._hodo_stream)
         self._hodo_is_data_open = _hodo.current_scope_id() != before
         return item
 
     def _hodo_stepping(self) -> Any:
         loop = self._hodo_loop
         if loop is None:
-            return next(self._hodo_items)
+            return next(self._hodo_stream)
         if not (loop.is_open and loop.is_here):
             # Goes on after the step that it began in, or on another thread: the steps were those until then.
             self._hodo_end()
@@ -269,7 +303,7 @@ class Pass:
             if loop.taken_for is not None and here.state.evals != self._hodo_seen[0]:
                 self._hodo_look(loop)
             loop.step_end()
-            return loop.fetch(self._hodo_items)
+            return loop.fetch(self._hodo_stream)
         except BaseException as error:
             try:
                 self._hodo_end(error)
@@ -293,7 +327,7 @@ def _is_training(outer: _loop.Loop | None) -> bool:
         return True
     state = here.state
     model = state.trained()
-    return model is None or bool(getattr(model, "training", False)) or state.trained_in_eval() is model
+    return model is None or getattr(model, "training", False) is True or state.trained_in_eval() is model
 
 
 def _is_guess() -> bool:
@@ -332,8 +366,18 @@ def _apart(fetcher: Any) -> Iterator[None]:
     """A scope ``fetch``. What a dataset leaves open, as a generator does that waits inside of a scope, is put
     aside with it: the next one is not inside of that."""
     if not getattr(fetcher, "_hodo_apart", True):
-        with _hodo.scope("fetch"):
+        scope = _hodo.scope("fetch")
+        scope.__enter__()
+        try:
             yield
+        except StopIteration:
+            # The end of the data: nothing was fetched.
+            scope._cancel()
+            raise
+        except BaseException as error:
+            scope.__exit__(error.__class__, error, None)
+            raise
+        scope.__exit__(None, None, None)
         return
     steps = _hodo.steps(_hodo.scope("fetch"))
     try:
@@ -344,6 +388,7 @@ def _apart(fetcher: Any) -> Iterator[None]:
             # Kept until the dataset has gone on, and closed what is in it.
             fetcher._hodo_steps = steps
     except BaseException as error:
-        steps.end(type(error).__name__)
+        # The end of the data is no failure.
+        steps.end(None if isinstance(error, StopIteration) else type(error).__name__)
         raise
     steps.end()

@@ -7,6 +7,7 @@ it sees the function that they wrap and nothing else.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import weakref
 from typing import Any
@@ -52,8 +53,8 @@ class _Torch:
         # By the number of the class, which nothing here keeps: some are made while the program runs.
         self._usual: dict[int, tuple[str, str, Any]] | None = None
         """See ``State.usual``; None where layers have scopes too."""
-        self._backward: Any = None
-        """What the backward pass that is running is inside of, for threads of autograd's own."""
+        self._passes: list[Any] = []
+        """The scopes of the backward passes that run, for threads of autograd's own."""
 
     def modules(self, layers: int) -> None:
         """The outermost module that is called, and those inside it down to ``layers``."""
@@ -85,7 +86,7 @@ class _Torch:
                 usual is None
                 or events.left <= 0
                 or not spans.are_plain
-                or not self.training
+                or self.training is not True
                 or state.fetching
                 or any_autocast()
                 or (state.trained() is not self and usual[0] != LOSS)
@@ -107,13 +108,13 @@ class _Torch:
         # Transforms of a dataset are modules too, a hundred a batch.
         if _loop.is_fetching():
             return call(module, *args, **kwargs)
-        if state.is_foreign and self._backward is not None:
-            with _hodo.attach(self._backward):
+        if state.is_foreign and (passes := self._passes_here()):
+            with _hodo.attach(passes[-1]):
                 return self._forward(state, call, module, args, kwargs)
         return self._forward(state, call, module, args, kwargs)
 
     def _forward(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
-        kind, attrs = self._kind(state, module), self._attributes(module)
+        kind, attrs = self._described(state, module)
         opened = self._spans.open(kind, attrs)
         if state.is_backward or state.is_foreign:
             opened = _Again(opened)
@@ -127,14 +128,21 @@ class _Torch:
         finally:
             state.depth = 0
             state.modules.clear()
-            self._learn(state, module, kind, attrs["tag"])
+            self._learn(state, module, kind, attrs.get("tag"))
 
-    def _learn(self, state: State, module: Any, kind: str, tag: str) -> None:
+    def _described(self, state: State, module: Any) -> tuple[str, dict[str, Any]]:
+        """What is said of a call. Whatever a class of the program's own does when it is asked, it is called."""
+        try:
+            return self._kind(state, module), self._attributes(module)
+        except Exception:
+            return "forward", {}
+
+    def _learn(self, state: State, module: Any, kind: str, tag: str | None) -> None:
         """What calls of this class are from now on, but for what is asked each time."""
         if self._usual is None or state.is_backward or state.is_foreign:
             return
         # All that are compiled are of one class.
-        if tag == type(module).__name__ and not self._undo.done:
+        if tag is not None and tag == type(module).__name__ and not self._undo.done:
             usual, number = self._usual, id(type(module))
             if number not in usual:
                 gone = weakref.ref(type(module), lambda _: usual.pop(number, None) and None)
@@ -145,7 +153,7 @@ class _Torch:
         torch = self._torch
         if isinstance(module, torch.nn.modules.loss._Loss):
             return LOSS
-        if state.is_backward or (state.is_foreign and self._backward is not None):
+        if state.is_backward or (state.is_foreign and self._passes_here()):
             # As where activations are not kept but computed anew.
             return "recompute"
         if torch.is_grad_enabled() and state.trained() is not module:
@@ -186,7 +194,8 @@ class _Torch:
 
     def _inner(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         depth = state.depth
-        name = self._name(state.modules[-1], module)
+        # Nobody knows whose it is in a call that began before layers were asked for.
+        name = self._name(state.modules[-1], module) if state.modules else type(module).__name__
         try:
             state.modules.append(module)
             if name == COMPILED:
@@ -205,13 +214,19 @@ class _Torch:
         """What the parent calls a module: ``layers.3``, or by its kind too where that is a number."""
         known = self._names.get(id(parent))
         if known is None or known[0]() is not parent or id(module) not in known[1]:
-            number, names = id(parent), {id(child): name for name, child in parent.named_modules()}
+            number, names = id(parent), _names_in(parent)
             # One that is no part of its caller goes by its class, and is not looked for again.
             names.setdefault(id(module), "")
             gone = weakref.ref(parent, lambda _: self._names.pop(number, None) and None)
             known = self._names[number] = (gone, names)
         name, kind = known[1].get(id(module), ""), type(module).__name__
         return f"{kind}.{name}" if name.isdecimal() else name or kind
+
+    def _passes_here(self) -> list[Any]:
+        """The backward passes that run, where this thread may be one that autograd runs them on: a program may have
+        threads of other kinds that are not Python's own either. Before torch 2.0 nothing tells those apart."""
+        task = getattr(self._torch._C, "_current_graph_task_id", None)
+        return self._passes if task is None or task() != -1 else []
 
     def autograd(self) -> None:
         """Every way into the backward pass; ``Tensor.backward`` goes through the first."""
@@ -221,14 +236,16 @@ class _Torch:
 
     def _passing(self, run: Any, attrs: dict[str, str]) -> Any:
         is_compiling, undo, opened, current = self._is_compiling, self._undo, self._spans.open, _hodo.current
-        hooks = self
+        hooks, passes = self, self._passes
 
         @functools.wraps(run)
         def passing(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return run(*args, **kwargs)
             state = here.state
-            if undo.done or state.is_backward or state.is_foreign or state.is_tracing:
+            if undo.done or state.is_backward or state.is_tracing:
+                return run(*args, **kwargs)
+            if state.is_foreign and hooks._passes_here():
                 return run(*args, **kwargs)
             state.is_backward = True
             # Those for gradients that are handed out add to none.
@@ -238,14 +255,20 @@ class _Torch:
             state.depth, state.modules, state.usual = 0, [], NOTHING
             try:
                 with opened("backward", attrs):
-                    hooks._backward = current()
-                    return run(*args, **kwargs)
+                    own = current()
+                    try:
+                        passes.append(own)
+                        return run(*args, **kwargs)
+                    finally:
+                        if own in passes:
+                            passes.remove(own)
             finally:
-                hooks._backward = None
                 state.is_backward = False
                 state.forwards = 0
                 state.depth, state.modules, state.usual = before
 
+        # `inspect.getfullargspec` does not look at what is wrapped.
+        passing.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]
         return passing
 
 
@@ -276,10 +299,20 @@ def _enough() -> Any:
 def _has_parameters(module: Any) -> bool:
     """Whether there is something to train."""
     try:
-        return next(module.parameters(), None) is not None
-    except AttributeError:
-        # Its class left out `super().__init__()`, of which it is told when it is called.
-        return False
+        # A method of the program's own may give a list.
+        return any(True for _ in module.parameters())
+    except Exception:
+        # Or ask for more. A class that left out `super().__init__()` is told of that when it is called.
+        return "_parameters" in vars(module)
+
+
+def _names_in(parent: Any) -> dict[int, str]:
+    """What a module calls those inside it, by their numbers."""
+    try:
+        return {id(child): name for name, child in parent.named_modules()}
+    except Exception:
+        # As above: a method of the program's own.
+        return {}
 
 
 def _class_of(module: Any) -> str:
@@ -287,5 +320,9 @@ def _class_of(module: Any) -> str:
     # The modules of a scripted one are in a dictionary of its own kind.
     parts = getattr(module, "_modules", None)
     made_of = parts.get(COMPILED) if isinstance(parts, dict) else None
-    name = getattr(module, "original_name", None) if made_of is None else type(made_of).__name__
+    try:
+        name = getattr(module, "original_name", None) if made_of is None else type(made_of).__name__
+    except Exception:
+        # A `__getattr__` of the program's own may raise anything.
+        name = None
     return name if isinstance(name, str) else type(module).__name__

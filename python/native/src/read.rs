@@ -76,7 +76,7 @@ impl Reading {
         let filter = filter(name, &conditions, last, scope)?;
         py.detach(|| {
             let tree = tree(&self.run, &filter);
-            serde_json::to_string(&document(&self.run, &tree, &by_total(&tree), TOP))
+            serde_json::to_string(&document(&self.run, &filter, &tree, &by_total(&tree), TOP))
         })
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

@@ -198,3 +198,41 @@ def test_hooking_while_another_thread_imports_does_not_block_both(ran: Any, tmp_
         thread.join()
         assert hodo.health()["hooks"] == {"torch": "hooked"}
     """, MODULES=str(tmp_path))
+
+
+def test_a_module_that_is_watched_is_found_as_it_was(ran: Any, tmp_path: Path) -> None:
+    (tmp_path / "keras.py").write_text(KERAS)
+    ran("""
+        import copy, importlib, importlib.util, os, pickle, sys, types, warnings
+        from importlib.machinery import ModuleSpec, SourceFileLoader
+        sys.path.insert(0, os.environ["MODULES"])
+        plain = importlib.util.find_spec("keras")
+        import hodo
+        hodo.profile(["keras", "jax"])
+        spec = importlib.util.find_spec("keras")
+        assert isinstance(spec.loader, SourceFileLoader) and "hodo" not in repr(spec)
+        assert spec == importlib.util.find_spec("keras") == plain and plain == spec
+        assert hash(spec.loader) == hash(plain.loader) and vars(spec.loader) == vars(plain.loader)
+        assert copy.deepcopy(spec) == copy.copy(spec) == spec
+        stored = pickle.dumps(spec.loader)
+        assert b"hodo" not in stored.replace(os.environ["MODULES"].encode(), b"")
+        assert pickle.loads(stored) == plain.loader
+
+        class Old:
+            def load_module(self, name):
+                module = sys.modules[name] = types.ModuleType(name)
+                module.__loader__, module.mine = self, 1
+                return module
+
+        class Finds:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                return ModuleSpec(name, Old()) if name == "jax" else None
+
+        sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), Finds)
+        warnings.simplefilter("ignore")
+        assert importlib.import_module("jax").mine == 1
+        import keras
+        assert type(keras.__spec__.loader) is SourceFileLoader
+        assert hodo.health()["hooks"]["keras"] != "waiting"
+    """, MODULES=str(tmp_path))

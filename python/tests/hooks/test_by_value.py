@@ -110,3 +110,100 @@ for function in (plain, generates):
 """)
     assert run.node("again", "plain")["count"] == run.node("again", "generates")["count"] == 1
     assert run.attributes("generates")[0]["index"] == 3
+
+
+def test_methods_of_a_script_that_others_took_could_not_be_loaded_without_hodo(ran: Any) -> None:
+    run = ran("import hodo; hodo.profile(gpu='off')\n" + SAVED + """
+import functools
+from sklearn.base import BaseEstimator, TransformerMixin
+
+class Shift(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+    def transform(self, X):
+        return X
+    def predict(self, X):
+        return X
+
+def logged(function):
+    @functools.wraps(function)
+    def log(self, *args):
+        return function(self, *args)
+    return log
+
+Shift.predict = logged(Shift.predict)
+
+class Other(BaseEstimator):
+    fit = Shift.fit
+    predict = functools.partialmethod(Shift.predict)
+
+code = "shift, other = thing[0](), thing[1](); shift.fit([1]); other.fit([1]); "
+code += "print(shift.transform(5), shift.predict(7), other.predict(8), 'hodo._hodo' in sys.modules)"
+assert loaded((Shift, Other), code) == "5 7 8 False"
+with hodo.scope("again"):
+    shift = cloudpickle.loads(cloudpickle.dumps(Shift))()
+    shift.predict(7), shift.transform(5)
+told = str(hodo.trace())
+assert "Shift.predict" in told and "Shift.transform" in told, told
+hodo.shutdown()
+assert loaded((Shift, Other), code) == "5 7 8 False"
+hodo.profile([])
+with hodo.scope("not hooked"):
+    Shift().predict(7), Other().fit([1]), shift.transform(5), shift.predict(7)
+""", "sklearn")
+    assert run.tree == "not hooked 1"
+
+
+def test_estimators_that_were_loaded_stayed_hooked(ran: Any) -> None:
+    ran("import hodo; hodo.profile(gpu='off')\n" + SAVED + """
+from sklearn.base import BaseEstimator
+
+class Own(BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+dumped = cloudpickle.dumps(Own)
+code = f'''
+import hodo, pickle; hodo.profile(gpu="off")
+import sklearn.base
+before = pickle.loads({dumped!r})
+before().fit([1])
+hodo.shutdown()
+import hodo._estimators
+for own in (before, pickle.loads({dumped!r})):
+    assert type(vars(own)["fit"]).__name__ == "function", vars(own)["fit"]
+'''
+subprocess.run([sys.executable, "-c", code], check=True)
+""", "sklearn")
+
+
+def test_a_loader_of_a_script_whose_iter_was_taken_could_not_be_pickled(trained: Any) -> None:
+    run = trained(SAVED + """
+class Rows(DataLoader):
+    def __iter__(self):
+        return super().__iter__()
+
+class Same(Rows):
+    __iter__ = Rows.__iter__
+
+taken = Rows.__iter__
+
+def again(self):
+    yield from taken(self)
+
+class Late(Rows):
+    pass
+
+Late.__iter__ = again
+every = (Rows, Same, Late, [1, 2, 3])
+count = "print([len(list(kind(thing[-1]))) for kind in thing[:-1]], 'hodo._hodo' in sys.modules)"
+assert loaded(every, count) == "[3, 3, 3] False"
+for kind in cloudpickle.loads(cloudpickle.dumps(every))[:-1]:
+    with hodo.scope(kind.__name__):
+        for item in kind([1, 2, 3]):
+            pass
+hodo.shutdown()
+assert loaded(every, count) == "[3, 3, 3] False"
+""", tail="")
+    for name in ("Rows", "Same", "Late"):
+        assert run.node(name, "epoch", "step")["count"] == 3, run.tree

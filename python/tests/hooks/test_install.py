@@ -17,7 +17,7 @@ def test_it_is_put_back(trained: Any) -> None:
 
         changed = (
             (nn.Module, "__call__"), (torch.autograd, "backward"), (torch.autograd, "grad"),
-            (torch.optim.Optimizer, "__init__"), (torch.optim.SGD, "step"), (DataLoader, "__iter__"),
+            (torch.optim.Optimizer, "__init__"), (nn.Module, "zero_grad"), (torch.optim.SGD, "step"), (DataLoader, "__iter__"),
             (_utils.fetch._MapDatasetFetcher, "fetch"),
             (torch.cuda.graphs.CUDAGraph, "replay"), (torch.cuda.graphs.graph, "__enter__"),
         )

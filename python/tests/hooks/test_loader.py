@@ -142,6 +142,13 @@ def test_what_is_known_of_a_loaders_iterator_stays(trained: Any) -> None:
         assert isinstance(items, _BaseDataLoaderIter)
         assert items._num_yielded == 0 and len(items) == 4
         assert len(loader) == 4 and len(list(items)) == 4
+
+        class Around(DataLoader):
+            def __iter__(self):
+                return iter(loader)
+
+        items = iter(Around(data))
+        assert isinstance(items, _BaseDataLoaderIter) and len(list(items)) == 4
     """)
 
 
@@ -394,3 +401,154 @@ def test_attributes_set_on_a_loaders_iterator_were_dropped(trained: Any) -> None
         resumed._sampler_iter = iter([[7], [8]])
         assert [int(each) for each in resumed] == [7, 8]
     """)
+
+
+def test_special_methods_of_a_loaders_own_iterator_were_dropped(trained: Any, tree: Any) -> None:
+    run = trained("""
+        import operator
+        from collections.abc import Container, Generator, Sized
+
+        class Items:
+            left = False
+
+            def __init__(self, items):
+                self.items = items
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                return next(self.items)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *raised):
+                self.left = True
+
+            def __getitem__(self, key):
+                return key
+
+            def __length_hint__(self):
+                return 3
+
+            def __contains__(self, item):
+                return item == 5
+
+            def __eq__(self, other):
+                return other == 3
+
+            def __call__(self, more):
+                return more
+
+            def __repr__(self):
+                return "items"
+
+        class Rows(DataLoader):
+            def __iter__(self):
+                return Items(super().__iter__())
+
+        items = iter(Rows(data, batch_size=5))
+        with items as entered:
+            assert entered is items
+            for x, y in entered:
+                step(x, y)
+        assert items.left and items[1] == 1 and items(more=2) == 2 and callable(items)
+        assert operator.length_hint(items) == 3 and 5 in items and 6 not in items
+        assert items == 3 and items != 4 and not isinstance(items, Sized) and isinstance(items, Container)
+        assert set(vars(items)) == {"items", "left"} and "left" in dir(items) and repr(items) == "items"
+        try:
+            hash(items)
+            raise SystemExit("hashed, where what it stands for is not")
+        except TypeError:
+            pass
+        try:
+            len(items)
+            raise SystemExit("counted, where what it stands for is not")
+        except TypeError:
+            pass
+
+        class Generated(DataLoader):
+            def __iter__(self):
+                yield from super().__iter__()
+
+        generator = iter(Generated(data))
+        assert isinstance(generator, Generator) and not isinstance(generator, Sized) and not callable(generator)
+        usual = iter(loader)
+        assert isinstance(usual, Sized) and len(usual) == 4 and not callable(usual) and not hasattr(usual, "__enter__")
+        assert usual == usual and usual in {usual} and repr(usual).startswith("<torch.")
+    """)
+    assert run.tree == tree("""
+        epoch 1
+          step 4
+            backward 4
+            data_wait 4
+            forward 4
+            optimizer 4
+    """)
+
+
+def test_an_iterator_of_a_class_that_cannot_be_hashed(trained: Any) -> None:
+    run = trained("""
+        class Kind(type):
+            __hash__ = None
+
+            def __eq__(self, other):
+                return self is other
+
+        class Items(metaclass=Kind):
+            def __init__(self, items):
+                self.items = items
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                return next(self.items)
+
+        class Rows(DataLoader):
+            def __iter__(self):
+                return Items(super().__iter__())
+
+        assert len([None for x, y in Rows(data, batch_size=5)]) == 4
+    """)
+    assert run.node("epoch", "step")["count"] == 4
+
+
+def test_the_end_of_an_iterable_dataset_was_a_failed_fetch(trained: Any) -> None:
+    run = trained("""
+        class Rows(torch.utils.data.IterableDataset):
+            held = False
+
+            def __iter__(self):
+                for i in range(6):
+                    if self.held:
+                        with hodo.scope("held"):
+                            yield torch.zeros(4)
+                    else:
+                        yield torch.zeros(4)
+
+        class Held(Rows):
+            held = True
+
+        class Empty(Rows):
+            def __iter__(self):
+                return iter(())
+
+        class Broken(Rows):
+            def __iter__(self):
+                yield torch.zeros(4)
+                raise OSError("mine")
+
+        if __name__ == "__main__":
+            for kind in (Rows, Held, Empty, Broken):
+                with hodo.scope(kind.__name__):
+                    try:
+                        for _ in DataLoader(kind(), batch_size=2 if kind is not Broken else 1, num_workers=2):
+                            pass
+                    except OSError:
+                        assert kind is Broken
+    """, tail="")
+    fetches = [run.node(kind, "loader", "fetch") for kind in ("Rows", "Held", "Empty")]
+    assert fetches[0]["count"] == 6 and [each["failed"] for each in fetches] == [0, 0, 0]
+    assert run.node("Broken", "loader", "fetch")["failed"] >= 1

@@ -144,3 +144,145 @@ def test_a_model_that_a_step_takes_was_replaced_by_a_function(trained: Any) -> N
     assert run.node("optimizer")["count"] == 6
     # The closure comes before the step.
     assert run.node("second", "forward")["count"] == run.node("second", "optimizer")["count"] == 1
+
+
+def test_a_step_that_is_no_plain_function_could_not_be_called_from_below(trained: Any) -> None:
+    run = trained("""
+        import functools
+
+        def given(self, name, closure=None):
+            return name
+
+        class Static(torch.optim.SGD):
+            step = staticmethod(lambda: "Static")
+
+        class Class(torch.optim.SGD):
+            step = classmethod(lambda cls: "Class")
+
+        class Partial(torch.optim.SGD):
+            step = functools.partialmethod(given, "Partial")
+
+        class Property(torch.optim.SGD):
+            step = property(lambda self: lambda: "Property")
+
+        for above in (Static, Class, Partial, Property):
+            class Own(above):
+                def step(self, closure=None):
+                    return super().step()
+
+            assert Own(model.parameters(), lr=0.1).step() == above.__name__
+    """)
+    assert run.tree == "optimizer 4"
+
+
+def test_a_closure_that_is_an_object_was_replaced_by_a_function(trained: Any, tree: Any) -> None:
+    run = trained("""
+        import functools
+
+        class Loss:
+            def __call__(self):
+                return loss_of(*data[:2])
+
+            def value(self):
+                return 1.0
+
+        class Part(functools.partial):
+            value = Loss.value
+
+        class Searches(torch.optim.SGD):
+            def step(self, closure=None):
+                closure.value()
+                loss = closure()
+                super().step()
+                return loss
+
+        for closure in (Loss(), Part(Loss())):
+            Searches(model.parameters(), lr=0.1).step(closure)
+            Searches(model.parameters(), lr=0.1).step(closure=closure)
+        with hodo.scope("before"):
+            optimizer.step(functools.partial(loss_of, *data[:2]))
+            optimizer.step(Loss().__call__)
+    """)
+    assert run.tree == tree("""
+        before 1
+          forward 2
+          optimizer 2
+        optimizer 4
+          forward 4
+    """)
+
+
+def test_gradients_that_a_module_cleared_were_counted(trained: Any) -> None:
+    run = trained("""
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        other = mlp()
+
+        def passes(*clears):
+            for clear in clears:
+                clear.zero_grad() if clear is not None else None
+                loss_of(x, y).backward()
+            optimizer.step()
+
+        passes(None, model)
+        passes(None, other)
+        passes(None, None, model, None)
+        # A part of what the optimizer has is not all of it.
+        passes(None, model[0])
+        loss_of(x, y).backward()
+        model[0].zero_grad()
+        model[2].zero_grad()
+        passes(None)
+        # By a closure, which clears them too.
+        loss_of(x, y).backward()
+
+        def closure():
+            model.zero_grad()
+            loss = loss_of(x, y)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        loss_of(x, y).backward()
+        model.zero_grad()
+        optimizer.step(lambda: loss_of(x, y).backward())
+        passes(model, None, None)
+    """)
+    assert accumulated(run) == [None, 2, 2, 2, None, None, None, 3]
+
+
+def test_a_module_that_clears_gradients_when_the_optimizer_is_older_than_the_hooks(trained: Any) -> None:
+    run = trained("""
+        hodo.profile()
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        for _ in range(2):
+            loss_of(x, y).backward()
+            model.zero_grad()
+        loss_of(x, y).backward()
+        optimizer.step()
+    """, profile="")
+    assert accumulated(run) == [None]
+
+
+def test_a_step_that_is_mixed_in_is_an_optimizers_only_there(trained: Any, tree: Any) -> None:
+    run = trained("""
+        class Steps:
+            def step(self, *args):
+                return super().step(*args) if isinstance(self, torch.optim.Optimizer) else "mine"
+
+        class Opt(Steps, torch.optim.SGD):
+            pass
+
+        class Schedule(Steps):
+            pass
+
+        mixed = Opt(model.parameters(), lr=0.1)
+        del optimizer
+        x, y = torch.randn(2, 4), torch.tensor([0, 1])
+        for _ in range(2):
+            loss_of(x, y).backward()
+            assert Schedule().step() == "mine"
+        mixed.step()
+        hodo.shutdown()
+        assert "__wrapped__" not in vars(Steps.step)
+    """, tail="")
+    assert run.node("optimizer")["count"] == 1 and accumulated(run) == [2]

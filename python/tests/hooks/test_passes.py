@@ -348,3 +348,35 @@ def test_a_teacher_in_the_mode_of_evaluation_makes_no_evaluation(trained: Any, t
             optimizer 2
     """)
     assert [each["index"] for each in run.attributes("epoch")] == [0, 1]
+
+
+def test_a_loop_inside_that_raises_fails_the_step_and_the_epoch(trained: Any) -> None:
+    run = trained("""
+        class Broken(torch.utils.data.Dataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, i):
+                raise OSError("mine")
+
+        def inside():
+            for x, y in loader:
+                with torch.no_grad():
+                    for _ in DataLoader(Broken()):
+                        pass
+
+        def stores():
+            for x, y in loader:
+                step(x, y)
+                (1,)[0] = 2
+
+        for train in (inside, stores):
+            with hodo.scope(train.__name__):
+                try:
+                    train()
+                except (OSError, TypeError):
+                    pass
+    """)
+    for name in ("inside", "stores"):
+        epoch, step = run.node(name, "epoch"), run.node(name, "epoch", "step")
+        assert (epoch["failed"], step["failed"], step["count"]) == (1, 1, 1), name

@@ -310,3 +310,63 @@ Own().fit(Lazy())
 """,
     )
     assert run.attributes("Own.fit") == [{"estimator": "Own", "method": "fit"}]
+
+
+def test_classes_that_came_while_it_was_hooked_kept_hodo(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        "import hodo; hodo.profile(gpu='off')\n"
+        + DATA
+        + """
+import sklearn.cluster, sklearn.compose, sklearn.decomposition, sklearn.impute
+
+class Own(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+    def transform(self, X):
+        return X
+
+StandardScaler().fit_transform(X), Own().fit(X).transform(X)
+told = str(hodo.trace())
+assert "StandardScaler.fit_transform" in told and "Own.transform" in told, told
+hodo.shutdown()
+
+def with_those_below(kind):
+    return {kind}.union(*(with_those_below(each) for each in kind.__subclasses__()))
+
+def layers(thing):
+    while thing is not None:
+        yield thing
+        thing = getattr(thing, "__wrapped__", None)
+
+def is_ours(thing):
+    code = getattr(thing, "__code__", None)
+    return type(thing).__module__.startswith("hodo") or (code and "hodo/_estimators" in code.co_filename)
+
+kinds = {above for each in with_those_below(BaseEstimator) for above in each.__mro__}
+# It makes methods of its own of those it takes from another class: these record nothing.
+kinds = {kind for kind in kinds if kind.__name__ != "NearestCentroid"}
+left = [f"{kind.__name__}.{name}" for kind in kinds for name, thing in list(vars(kind).items())
+        if not isinstance(thing, type) and any(is_ours(each) for each in layers(thing))]
+assert len(kinds) > 50 and not left, left
+hodo.profile([])
+with hodo.scope("not hooked"):
+    StandardScaler().fit_transform(X), Own().fit(X).transform(X)
+""",
+    )
+    assert run.tree == "not hooked 1"
+
+
+def test_parts_that_hodo_needs_itself_do_not_make_a_framework_hooked(ran: Any) -> None:
+    ran("""
+import hodo
+hodo.profile([])
+from sklearn.linear_model import LinearRegression
+import sklearn.base
+from hodo import _estimators
+model = LinearRegression()
+_estimators.call(model, "fit", model.fit, ([[0.0], [1.0]], [0.0, 1.0]), {})
+assert hodo.health()["hooks"] == {}, hodo.health()["hooks"]
+hodo.profile(["sklearn"])
+assert hodo.health()["hooks"] == {"sklearn": "hooked"}, hodo.health()["hooks"]
+""", "sklearn")

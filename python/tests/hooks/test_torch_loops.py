@@ -325,9 +325,10 @@ def test_autocast_is_noted(trained: Any) -> None:
 def test_autocast_on_a_gpu_is_noted_without_a_warning(trained: Any, torch2: Any) -> None:
     run = trained("""
         import warnings
+        # Where there is no GPU torch switches it off, with a warning of its own; what is asked then is the same.
+        cast = torch.autocast("cuda", dtype=torch.float16, enabled=True)
         warnings.simplefilter("error")
-        with torch.autocast("cuda", dtype=torch.float16, enabled=True):
-            # Where there is no GPU torch switches it off; what is asked then is the same.
+        with cast:
             torch.set_autocast_enabled("cuda", True)
             torch.set_autocast_dtype("cuda", torch.float16)
             model(torch.randn(2, 4))

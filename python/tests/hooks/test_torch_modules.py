@@ -169,3 +169,164 @@ def test_classes_of_modules_and_optimizers_were_kept_alive(trained: Any) -> None
     """)
     assert run.output == "[]\n"
     assert run.node("epoch", "step", "optimizer")["count"] == 18
+
+
+def test_backward_on_a_thread_of_another_kind_had_no_scope(trained: Any) -> None:
+    run = trained("""
+        import _thread, threading, time
+        done = threading.Event()
+
+        def train():
+            with hodo.scope("there"):
+                for x, y in loader:
+                    step(x, y)
+            done.set()
+
+        threads = _thread._count()
+        _thread.start_new_thread(train, ())
+        assert done.wait(60)
+        # Torch ends a program that ends while such a thread drops its tensors.
+        while _thread._count() > threads:
+            time.sleep(0.01)
+    """)
+    at = ("there", "epoch", "step")
+    assert [run.node(*at, name)["count"] for name in ("forward", "backward", "optimizer")] == [4, 4, 4]
+
+
+def test_the_arguments_of_backward_can_be_asked_for(trained: Any) -> None:
+    trained("""
+        import inspect
+        for name in ("backward", "grad"):
+            hooked = getattr(torch.autograd, name)
+            assert inspect.getfullargspec(hooked) == inspect.getfullargspec(hooked.__wrapped__)
+    """)
+
+
+def test_models_with_parameters_of_their_own_could_not_be_called(trained: Any, tree: Any) -> None:
+    run = trained("""
+        class Own(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inside = nn.Linear(4, 2)
+
+            def forward(self, x):
+                return self.inside(x)
+
+        class Listed(Own):
+            def parameters(self):
+                return list(self.inside.parameters())
+
+        class Asking(Own):
+            def parameters(self, which):
+                return getattr(self, which).parameters()
+
+        for own, given in ((Listed(), ()), (Asking(), ("inside",))):
+            optimizer = torch.optim.SGD(own.parameters(*given), lr=0.1)
+            for x, y in loader:
+                loss_of(x, y, own).backward()
+                optimizer.step()
+            own.eval()
+            for x, y in loader:
+                own(x)
+    """)
+    assert run.tree == tree("""
+        epoch 2
+          step 8
+            backward 8
+            data_wait 8
+            forward 8
+            optimizer 8
+        evaluate 2
+          step 8
+            data_wait 8
+            forward 8
+    """)
+
+
+def test_what_a_module_raises_when_it_is_asked_failed_its_call(trained: Any, tree: Any) -> None:
+    run = trained("""
+        class Mode:
+            def __bool__(self):
+                raise ValueError("mine")
+
+        class Own(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inside = nn.Linear(4, 2)
+
+            def forward(self, x):
+                return self.inside(x)
+
+            def __getattr__(self, name):
+                try:
+                    return super().__getattr__(name)
+                except AttributeError:
+                    raise KeyError(name)
+
+            def named_modules(self):
+                raise ValueError("mine")
+
+        own = Own()
+        for _ in range(2):
+            own(torch.randn(2, 4))
+        own.training = Mode()
+        for _ in range(2):
+            own(torch.randn(2, 4)).sum().backward()
+    """, "hodo.profile(layers=1)")
+    assert run.tree == tree("""
+        backward 2
+        forward 4
+          Linear 4
+    """)
+
+
+def test_layers_that_were_asked_for_inside_of_a_model_failed_its_call(trained: Any) -> None:
+    run = trained("""
+        calls = []
+
+        def asks(*_):
+            calls.append(1)
+            if len(calls) == 3:
+                hodo.profile(layers=1)
+
+        model.register_forward_pre_hook(asks)
+        for _ in range(4):
+            model(torch.randn(2, 4))
+    """)
+    assert run.node("forward")["count"] == 4
+    assert run.node("forward", "Linear.0")["count"] >= 1, run.tree
+
+
+def test_a_thread_of_another_kind_is_its_own_while_others_pass_back(trained: Any, torch2: Any) -> None:
+    run = trained("""
+        import _thread, threading, time
+        inside, done = threading.Event(), threading.Event()
+
+        class Waits(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                inside.set()
+                assert done.wait(60)
+                return grad
+
+        def train():
+            assert inside.wait(60)
+            with hodo.scope("there"):
+                for x, y in loader:
+                    step(x, y)
+            done.set()
+
+        threads = _thread._count()
+        _thread.start_new_thread(train, ())
+        with hodo.scope("here"):
+            Waits.apply(mlp()(torch.ones(1, 4))).sum().backward()
+        while _thread._count() > threads:
+            time.sleep(0.01)
+    """)
+    at = ("there", "epoch", "step")
+    assert [run.node(*at, name)["count"] for name in ("forward", "backward", "optimizer")] == [4, 4, 4]
+    assert run.node("here", "backward")["count"] == 1

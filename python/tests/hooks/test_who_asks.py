@@ -6,7 +6,6 @@ import collections
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ class Items:
 
     def __init__(self, seen: list[Any]) -> None:
         self.seen = seen
-        self.codes: tuple[CodeType, ...] = ()
+        self.codes: tuple[_asked.Place, ...] = ()
 
     def __iter__(self) -> Items:
         return self
@@ -183,3 +182,98 @@ def test_calls_that_ask_until_the_end_are_as_loops() -> None:
         seen.append([])
         ask(generated(Items(seen[-1])))
     assert [each[:4] for each in seen] == [[True] * 4] * 5
+
+
+def raising() -> Iterator[int]:
+    yield 1
+    raise KeyError
+
+
+def raises_in_a_loop(made: Made) -> None:
+    for _ in made():
+        for _ in raising():
+            pass
+
+
+def raises_in_a_loop_in_a_comprehension(made: Made) -> None:
+    for _ in made():
+        [item for item in raising()]
+
+
+def stores_an_item(made: Made) -> None:
+    for _ in made():
+        (1,)[0] = 2  # type: ignore[index]
+
+
+def stores_an_attribute(made: Made) -> None:
+    for _ in made():
+        (1).real = 2  # type: ignore[misc]
+
+
+def deletes_an_item(made: Made) -> None:
+    for _ in made():
+        del {}["missing"]
+
+
+RAISING = [
+    raises_in_a_loop,
+    raises_in_a_loop_in_a_comprehension,
+    stores_an_item,
+    stores_an_attribute,
+    deletes_an_item,
+]
+
+
+@pytest.mark.parametrize("around", [iter, generated, delegated])
+@pytest.mark.parametrize("leaves", RAISING)
+def test_what_may_drop_an_iterator_and_raises(leaves: Callable[[Made], Any], around: Any) -> None:
+    seen: list[Any] = []
+    with pytest.raises((KeyError, TypeError, AttributeError)):
+        leaves(lambda: around(Items(seen)))
+    assert seen == [True, "failed"]
+
+
+def test_what_is_dropped_with_an_attribute_or_by_another_loop() -> None:
+    class Home:
+        kept: Any
+
+    def kept_in_an_attribute(home: Home, held: dict[str, Any], items: Any) -> None:
+        home.kept = held["items"] = items
+        del items
+        for _ in home.kept:
+            break
+        home.kept = None
+        del held["items"]
+
+    def ends_inside(made: Made) -> None:
+        for _ in range(2):
+            for _ in zip(range(1), made()):
+                pass
+
+    seen: list[Any] = []
+    items = [Items(seen)]
+    kept_in_an_attribute(Home(), {}, items.pop())
+    assert seen == [True, "left"]
+    for_each: list[list[Any]] = [[], []]
+    makes = iter(for_each)
+    ends_inside(lambda: Items(next(makes)))
+    assert [each[-1] for each in for_each] == ["left", "left"]
+
+
+def test_a_generator_that_is_closed_has_not_failed() -> None:
+    def closed_behind(made: Made) -> None:
+        items = made()
+        for _ in items:
+            break
+        items.close()
+
+    def closed_inside(made: Made) -> None:
+        items = made()
+        for _ in items:
+            items.close()
+
+    for closes in (closed_behind, closed_inside):
+        for around in (generated, delegated, careful):
+            seen: list[Any] = []
+            closes(lambda: around(Items(seen)))
+            assert seen == [True, "left"], (closes.__name__, around.__name__)
