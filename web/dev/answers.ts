@@ -110,7 +110,7 @@ export function markValues(run: DevRun, name: string, x: string, from: number, t
   // Those of the stretch, the last before it and the first after it.
   const at = Array.from({ length: steps }, (_, k) => k).filter((k) => place(k + 1) >= from && (k === 0 || place(k - 1) < to));
   const y = at.map((k) => (name === "accuracy" ? 1 - loss(k) / 3 : loss(k)));
-  return { x: at.map(place), y, min: y, max: y };
+  return { x: at.map(place), y, min: y, max: y, not_positive: y.filter((value) => value <= 0).length, not_number: 0 };
 }
 
 const MOST_STEPS = 4000;

@@ -11,15 +11,22 @@ const TYPES: Record<string, string> = { html: "text/html; charset=utf-8", js: "t
 /** The policy that the real server sends. */
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/** `tell` sends an event to all who listen, and says how many they are. */
+export interface Started { server: Server; port: number; runs: DevRun[]; tell: (event: string, data: string) => number }
+
 /** Serves the built page over runs made by formula. */
-export function startServer(page: string, port: number, slices: number): Promise<{ server: Server; port: number; runs: DevRun[] }> {
+export function startServer(page: string, port: number, slices: number): Promise<Started> {
   const runs = devRuns(slices);
   const listeners = new Set<ServerResponse>();
+  const tell = (event: string, data: string) => {
+    for (const to of listeners) to.write(`event: ${event}\ndata: ${data}\n\n`);
+    return listeners.size;
+  };
   const grow = setInterval(() => {
     for (const run of runs.filter(({ state }) => state === "live")) {
       if (run.isLate === undefined) run.end_ns += 40e6;
       run.generation++;
-      for (const to of listeners) to.write(`event: grew\ndata: ${JSON.stringify({ run: run.id, generation: run.generation, end_ns: run.end_ns })}\n\n`);
+      tell("grew", JSON.stringify({ run: run.id, generation: run.generation, end_ns: run.end_ns }));
     }
   }, 1000);
   const server = createServer((request, response) => {
@@ -30,7 +37,7 @@ export function startServer(page: string, port: number, slices: number): Promise
     }
   });
   server.on("close", () => clearInterval(grow));
-  return new Promise((ready) => server.listen(port, "127.0.0.1", () => ready({ server, port: (server.address() as { port: number }).port, runs })));
+  return new Promise((ready) => server.listen(port, "127.0.0.1", () => ready({ server, port: (server.address() as { port: number }).port, runs, tell })));
 }
 
 function json(response: ServerResponse, body: unknown, status = 200): void {
@@ -50,14 +57,14 @@ function route(request: IncomingMessage, response: ServerResponse, runs: DevRun[
   }
   if (parts[1] === "sql") return sql(request, response);
   if (parts[1] !== "runs") return json(response, { error: "no such route" }, 404);
-  if (parts.length === 2) return json(response, { runs: list(runs) });
+  if (parts.length === 2) return json(response, { runs: list(runs), unread: 0 });
   const run = runs.find((each) => each.id === parts[2]);
   if (!run) return json(response, { error: `no run ${parts[2]}; the list of runs has those there are` }, 404);
   ofRun(response, run, runs, parts.slice(3), url.searchParams);
 }
 
 function list(runs: DevRun[]) {
-  return runs.map((run, at) => ({ id: run.id, app: run.app, path: run.id, state: run.state, start_unix_ns: (1_790_000_000 - at * 3600) * 1e9, duration_ns: run.end_ns, processes: 1, scopes: run.tracks.reduce((sum, track) => sum + track.counts.reduce((a, b) => a + b, 0), 0), gpu_work: 1200, gpu: ["NVIDIA H200"], ranks: at < 2 ? [0, 1] : [], attributes: { variant: at % 2 ? "beam" : "greedy" }, lost: 0, bytes: 1e6, main_mark: run.tracks.length ? { name: "loss", values: Array.from({ length: 64 }, (_, k) => 2.5 * Math.exp(-k / 20)) } : null }));
+  return runs.map((run, at) => ({ id: run.id, app: run.app, path: run.id, state: run.state, start_unix_ns: (1_790_000_000 - at * 3600 + (run.id === "small-after" ? 7200 : 0)) * 1e9, duration_ns: run.end_ns, processes: 1, scopes: run.tracks.reduce((sum, track) => sum + track.counts.reduce((a, b) => a + b, 0), 0), gpu_work: 1200, gpu: ["NVIDIA H200"], ranks: at < 2 ? [0, 1] : [], attributes: { variant: at % 2 ? "beam" : "greedy" }, lost: 0, bytes: 1e6, main_mark: run.tracks.length ? { name: "loss", values: Array.from({ length: 64 }, (_, k) => 2.5 * Math.exp(-k / 20)) } : null }));
 }
 
 function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: string[], params: URLSearchParams): void {
@@ -95,7 +102,8 @@ function ofRun(response: ServerResponse, run: DevRun, runs: DevRun[], parts: str
     case "range": return json(response, answers.range(run, number("t0", 0), number("t1", run.end_ns)));
     case "flame": return json(response, flame(run, params.get("by") ?? "wall"));
     case "search": return json(response, answers.search(run, params.get("q") ?? "", number("limit", 100), number("after_ns", 0)));
-    case "marks": return json(response, id ? answers.markValues(run, id, params.get("x") ?? "time", number("t0", -Infinity), number("t1", Infinity)) : run.tracks.length ? [{ name: "loss", kind: "point", count: 300, last: 0.31 }, { name: "accuracy", kind: "point", count: 300, last: 0.9 }] : []);
+    case "mark": return json(response, answers.markValues(run, params.get("name") ?? "", params.get("x") ?? "time", number("t0", -Infinity), number("t1", Infinity)));
+    case "marks": return json(response, run.tracks.length ? [{ name: "loss", kind: "point", count: 300, last: 0.31 }, { name: "accuracy", kind: "point", count: 300, last: 0.9 }] : []);
     case "series": return json(response, id ? answers.seriesValues(run, id, number("t0", 0), number("t1", run.end_ns)) : run.tracks.length ? answers.series() : []);
     case "compare": {
       const other = runs.find((each) => each.id === id);

@@ -1,8 +1,8 @@
 //! A run as one JSON document: what `hodo report --json` prints and Python's `hodo.trace` returns.
 
 use crate::{
-    Account, Damage, Ending, FlatSort, GpuGap, GpuState, Machine, NodeKind, Process, Run, Tree,
-    flat, verdict,
+    Account, Damage, Ending, Filter, FlatSort, GpuGap, GpuState, Machine, NodeKind, Process, Run,
+    Tree, flat, verdict,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -11,9 +11,9 @@ use std::collections::HashMap;
 const MAX_ENDINGS: usize = 1000;
 
 /// The document; numbers are nanoseconds and counts, keys are sorted, nothing is rounded. Every key
-/// is explained in `docs/report-json.md`. It has the paths in `nodes`, in that order, and `top` rows
-/// of each list by name.
-pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
+/// is explained in `docs/report-json.md`. It is of the scopes that `filter` keeps, as `tree` is,
+/// with the paths in `nodes`, in that order, and `top` rows of each list by name.
+pub fn document(run: &Run, filter: &Filter, tree: &Tree, nodes: &[u32], top: usize) -> Value {
     json!({
         "schema": "hodo.report/1",
         "run": run.info,
@@ -34,8 +34,8 @@ pub fn document(run: &Run, tree: &Tree, nodes: &[u32], top: usize) -> Value {
         "verdict": all_shown(run, tree).then(|| verdict(run, tree)).flatten(),
         "energy": tree.energy,
         "machines": machines(run),
-        "failed": endings(&run.failed()),
-        "open": endings(&run.open_scopes()),
+        "failed": endings(&run.failed(filter)),
+        "open": endings(&run.open_scopes(filter)),
         "by_self": largest(tree, FlatSort::SelfTime, top),
         "by_total": largest(tree, FlatSort::Total, top),
         "records": Account::of(&run.processes).document(),

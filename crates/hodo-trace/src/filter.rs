@@ -171,6 +171,9 @@ fn is_word_between(term: &str) -> bool {
     words.iter().any(|word| term.eq_ignore_ascii_case(word))
 }
 
+const NO_BRACKETS: &str =
+    "a filter has no brackets; a name or a value that has one is written in quotes";
+
 /// The name in a term. What looks like a part of another language is one in quotes only.
 fn name(term: &str) -> Result<String, TraceError> {
     let is_quoted = term.contains('"');
@@ -182,10 +185,7 @@ fn name(term: &str) -> Result<String, TraceError> {
         );
     }
     if !is_quoted && term.matches('(').count() != term.matches(')').count() {
-        return fault(
-            term,
-            "a filter has no brackets; a scope with one in its name is written in quotes",
-        );
+        return fault(term, NO_BRACKETS);
     }
     unquoted(term)
 }
@@ -199,6 +199,9 @@ impl FromStr for Condition {
         let (key, rest) = text.split_at(at);
         let (sign, comparison) =
             OPERATORS.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(refused)?;
+        if key.trim_start().starts_with('(') {
+            return fault(text, NO_BRACKETS);
+        }
         let written = rest[sign.len()..].trim();
         let value = unquoted(written)?;
         if written == value {
@@ -219,6 +222,10 @@ fn check_bare(text: &str, sign: &str, value: &str) -> Result<(), TraceError> {
         .is_some_and(|(from, to)| is_number(from) && is_number(to.trim_start_matches('=')));
     if is_range {
         return fault(text, "write a range as two conditions: index>=100 index<=200");
+    }
+    let closed_more = value.matches(')').count() > value.matches('(').count();
+    if closed_more || (value.starts_with('(') && value.ends_with(')')) {
+        return fault(text, NO_BRACKETS);
     }
     // `~/` begins a path.
     if sign.ends_with('=') && value.starts_with(['~', '=']) && !value.starts_with("~/") {
@@ -321,6 +328,11 @@ mod tests {
             "variant=~x",
             "index==3",
             "(index>3)",
+            "(index=1)",
+            "(index=1 index=2)",
+            "index=(1)",
+            "index=1)",
+            "index=1 (rank=0)",
         ];
         for text in refused {
             let refusal = text.parse::<Filter>().expect_err(text);
@@ -333,10 +345,11 @@ mod tests {
             assert!(text.parse::<Condition>().is_err(), "--where {text}");
         }
         let value = |text: &str| text.parse::<Filter>().map(|f| f.conditions[0].value.clone()).ok();
-        let taken = ["a=\"~x\"", "a=\"1..2\"", "a=~/data", "a=v1..v2", "a=(x"];
+        let taken =
+            ["a=\"~x\"", "a=\"1..2\"", "a=~/data", "a=v1..v2", "a=(x", "a=\"(x)\"", "a=f(x)"];
         assert_eq!(
             taken.map(|t| value(t).unwrap_or_default()),
-            ["~x", "1..2", "~/data", "v1..v2", "(x"]
+            ["~x", "1..2", "~/data", "v1..v2", "(x", "(x)", "f(x)"]
         );
         for (text, name) in [("\"or\"", "or"), ("forward(x)", "forward(x)"), ("\"a=b c\"", "a=b c")]
         {

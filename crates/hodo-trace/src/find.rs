@@ -3,6 +3,7 @@ use crate::model::{Extent, most_telling};
 use crate::packed::{self, Side};
 use crate::read::{self, Brief, is_run};
 use crate::{ProcessState, Run, RunInfo, Shipped, TraceError};
+use hodo_format::ship::ARENA_FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ pub struct RunSummary {
     pub info: RunInfo,
     /// Bytes on disk.
     pub bytes: u64,
+    /// Those of its records: an arena has its size from the first moment on.
+    pub record_bytes: u64,
     /// Process folders.
     pub processes: usize,
     /// Ranks of its processes, of those that have one.
@@ -135,6 +138,8 @@ fn summary(folder: &Path) -> RunSummary {
     let side = packed::read::side(folder).ok().flatten();
     let recorded = read::process_folders(folder);
     let recorded_bytes: u64 = recorded.iter().map(|p| bytes(p)).sum();
+    // Looked at again: an arena that a process is about to make is larger by now.
+    let arena_bytes: u64 = recorded.iter().map(|p| on_disk(&p.join(ARENA_FILE))).sum();
     let processes = read::unpacked(recorded, side.as_ref());
     let sizes: Vec<u64> = processes.iter().map(|p| bytes(p)).collect();
     let packed = side.as_ref().map_or(&[][..], Side::processes);
@@ -155,6 +160,7 @@ fn summary(folder: &Path) -> RunSummary {
         folder: folder.to_owned(),
         info,
         bytes: recorded_bytes + sampled + packed_bytes,
+        record_bytes: recorded_bytes.saturating_sub(arena_bytes) + sampled + packed_bytes,
         processes: briefs.len(),
         ranks: briefs.iter().filter_map(|b| b.rank).collect(),
         machines: machines.len() + kept,
@@ -182,8 +188,12 @@ fn all_bytes(folder: &Path) -> u64 {
 
 /// What the files take on disk: an arena is larger than what it holds.
 fn bytes(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries.filter_map(|entry| Some(on_disk(&entry.ok()?.path()))).sum()
+}
+
+fn on_disk(file: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     const BLOCK: u64 = 512;
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.blocks() * BLOCK)).sum()
+    std::fs::symlink_metadata(file).map_or(0, |found| found.blocks() * BLOCK)
 }

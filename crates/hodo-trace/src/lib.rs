@@ -63,7 +63,7 @@ pub use last::{Last, parse_duration_ns};
 pub use machine::{
     Absent, EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, Machine, MachineGpu,
     MachineSeries, MachineState, Measures, NodeEnergy, SamplerCost, SeriesMissing, SeriesStats,
-    Throttle, TimeRanges, is_sampled, money,
+    Throttle, TimeRanges, is_locked, is_sampled, money,
 };
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,
@@ -71,7 +71,7 @@ pub use model::{
 };
 pub use names::Names;
 pub use read::{Recorder, arena_path, memory_bytes, process_info, recorder};
-pub use shipped::{Shipped, ShippedHost};
+pub use shipped::{SILENT_AFTER, Shipped, ShippedHost};
 pub use spans::{Cpu, CpuMissing, Row, Spans};
 pub use table::{Column, Data, columns, sample_columns, tree_columns};
 pub use tree::{

@@ -60,7 +60,8 @@ class Heard implements Listener {
   }
 }
 
-function listChanged(): void {
+/** Has the list of runs asked for again. */
+export function listChanged(): void {
   forgetList();
   listVersion.value++;
 }

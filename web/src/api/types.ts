@@ -1,6 +1,10 @@
 /** What the server answers. Times are nanoseconds since the run began unless a name says `unix`. */
 
-export interface RunsAnswer { runs: ListedRun[] }
+export interface RunsAnswer {
+  runs: ListedRun[];
+  /** Of how many runs the next list tells more, whether or not the filter hides them. */
+  unread: number;
+}
 export interface ListedRun {
   id: string;
   app: string;
@@ -17,6 +21,8 @@ export interface ListedRun {
   lost: number | null;
   bytes?: number | null;
   main_mark: { name: string; values: (number | null)[] } | null;
+  /** Why the run was not read for it. */
+  main_mark_why?: string | null;
 }
 
 export interface Cause { cause: string; ns: number; share: number }
@@ -165,13 +171,19 @@ export interface Track {
 export interface TracksAnswer { generation: number; live?: boolean; end_ns: number; start_unix_ns: number | null; names: string[]; tracks: Track[]; tracks_left_out?: number }
 
 export interface Placed { id: string; name: string; track: string; depth: number; start_ns: number; duration_ns: number; kind?: string }
-export interface Instances { count: number; histogram: { edges_ns: number[]; counts: number[] }; p50_ns: number; p95_ns: number; max_ns: number }
+/** Of scopes that ended; none of them may have. */
+export interface Instances { count: number; histogram: { edges_ns: number[]; counts: number[] } | null; p50_ns: number | null; p95_ns: number | null; max_ns: number | null }
 export interface SpanKernel { id: string; name: string; start_ns: number; duration_ns: number; stream: string | number; launched_ns: number | null; track?: string; depth?: number }
 export interface SpanDetails extends Placed {
   tag: string | Tag | null;
   path: string[];
   thread: string | null;
   process: string | null;
+  /** Whether it has not ended, or had not when its process did. */
+  open?: boolean;
+  failed?: boolean;
+  /** Which of its loop it is. */
+  index?: number | null;
   self_ns: number | null;
   cpu_ns: number | null;
   gpu_ns: number | null;
@@ -203,7 +215,7 @@ export interface KernelDetails extends Placed {
   instances: Instances | null;
 }
 
-export interface RangeScope { path: string[] | string; name: string; count: number; total_ns: number; self_ns: number; cpu_ns: number | null; gpu_ns: number | null }
+export interface RangeScope { path: string[] | string; name: string; count: number; total_ns: number; self_ns: number; cpu_ns: number | null; cpu_why?: string | null; gpu_ns: number | null }
 export interface RangeAnswer {
   /** The longest scopes and kernels, and how many there are. */
   scopes: RangeScope[];
@@ -232,7 +244,16 @@ export interface FlameRest { paths: number; value_ns: number }
 export interface FlameAnswer { by: string; total_ns?: number; roots: FlameNode[]; why?: string | null; rest?: FlameRest | null }
 export interface SearchAnswer { hits: Placed[]; total: number }
 export interface MarkName { name: string; kind?: string; count: number; last: unknown }
-export interface MarkValues { x: number[]; y: (number | null)[]; min?: (number | null)[]; max?: (number | null)[] }
+export interface MarkValues {
+  x: number[];
+  y: (number | null)[];
+  min?: (number | null)[];
+  max?: (number | null)[];
+  /** Values at or below 0, of those that the points stand for. */
+  not_positive: number;
+  /** Values that are no number: NaN, infinite or text. */
+  not_number: number;
+}
 export interface SeriesName { id: string; name?: string; metric?: string; source?: string; unit: string; device?: string | null; host?: string }
 export interface SeriesValues { t_ns: number[]; mean: (number | null)[]; min: (number | null)[]; max: (number | null)[] }
 

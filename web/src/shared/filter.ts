@@ -10,7 +10,7 @@ const OF_THREADS = "thread";
 
 /** The term that holds of exactly this value of an attribute; `null` where filters cannot say it. */
 export function termOf(key: string, value: unknown): string | null {
-  if (key === "" || key === OF_THREADS || /[\s"=!<>]/.test(key)) return null;
+  if (key === "" || key === OF_THREADS || /[\s"=!<>]|^\(/.test(key)) return null;
   const text = textOf(value);
   if (text === null) return null;
   const isPlain = /^[\w.+:@%/-]+$/.test(text) && !text.includes("..") && !OF_PROCESSES.includes(key);

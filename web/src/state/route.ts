@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { isShareFile } from "../api/inline";
 
 /** Views of one run, in the order of the tabs. */
@@ -76,6 +76,11 @@ function rounded(params: Record<string, string>): Record<string, string> {
     if (Number.isSafeInteger(moment)) kept[key] = String(moment);
     else delete kept[key];
   }
+  // One end alone, or none before the other, is no range.
+  if (kept.t0 === undefined || kept.t1 === undefined || Number(kept.t1) <= Number(kept.t0)) {
+    delete kept.t0;
+    delete kept.t1;
+  }
   return kept;
 }
 
@@ -128,6 +133,16 @@ export function setParams(patch: Record<string, string | null>, isNewEntry = fal
   if (isNewEntry) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
   route.value = next;
+}
+
+let listAddress = "#/runs";
+effect(() => {
+  if (route.value.view === "runs") listAddress = formatRoute(route.value);
+});
+
+/** The list of runs as it was left, with its filter; from the list itself, all of it. */
+export function listLink(): string {
+  return route.value.view === "runs" ? "#/runs" : listAddress;
 }
 
 /** Goes to an address made by `viewLink` or `formatRoute`. */

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { count, plain } from "../shared/format";
 import type { Control } from "./control";
 import type { Line } from "./layout";
@@ -11,13 +12,18 @@ export function Heads({ control }: { control: Control }) {
   const { lines, height } = layout.value;
   const { from, to } = seen.value;
   const entry = Math.max(0, lines.findIndex(({ key }) => key === control.head.value));
+  const list = useRef<HTMLDivElement>(null);
+  const moved = useRef<string | null>(null);
   const move = (line: number) => {
-    control.head.value = lines[Math.min(Math.max(line, 0), lines.length - 1)]?.key ?? null;
-    // The heading is there once this is drawn.
-    setTimeout(() => document.querySelector<HTMLElement>(".tl-head[tabindex='0']")?.focus());
+    control.head.value = moved.current = lines[Math.min(Math.max(line, 0), lines.length - 1)]?.key ?? null;
   };
+  // As soon as the heading is there, before the next key: the one that was left may be gone by now, and the focus with it.
+  useLayoutEffect(() => {
+    if (moved.current !== null && moved.current === control.head.value) list.current?.querySelector<HTMLElement>(".tl-head[tabindex='0']")?.focus();
+    moved.current = null;
+  }, [control.head.value]);
   return (
-    <div class="tl-heads" role="tree" aria-label="Tracks" style={{ height: `${height}px` }}>
+    <div class="tl-heads" ref={list} role="tree" aria-label="Tracks" style={{ height: `${height}px` }}>
       {lines.map((line, at) => {
         const isSeen = line.top + line.height > from - OVERSCAN_PX && line.top < to + OVERSCAN_PX;
         return (isSeen || at === entry) && <Head key={line.key} line={line} place={[at + 1, lines.length]} isEntry={at === entry} control={control} move={(by) => move(by === "first" ? 0 : by === "last" ? lines.length - 1 : at + by)} />;
@@ -59,7 +65,7 @@ function Head({ line, place, isEntry, control, move }: HeadProps) {
     >
       <button class="plain fold" tabIndex={-1} aria-hidden="true" onClick={fold}>{line.folded ? "▸" : "▾"}</button>
       <span class="sr">{before(line)} </span>
-      <span class="ellipsis grow"><bdi>{plain(line.title)}</bdi></span>
+      <span class={track?.kind === "series" ? "ellipsis grow cut-start" : "ellipsis grow"}><bdi>{plain(line.title)}</bdi></span>
       {track && track.slices > 0 && <span class="faint small">{count(track.slices)}</span>}
       {isGroup && <span class="faint small">{line.members}</span>}
       <span class="sr">{after(line)}</span>

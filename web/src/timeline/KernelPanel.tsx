@@ -50,7 +50,7 @@ export function KernelPanel({ run, id, control }: { run: string; id: string; con
           {data.launch && <button onClick={() => data.launch && control.engine.fit(data.launch.at_ns, data.start_ns + data.duration_ns)}>Show its launch</button>}
         </div>
       </div>
-      {data.instances && <AllInstances name={data.name} instances={data.instances} duration_ns={data.duration_ns} />}
+      {data.instances && <AllInstances name={data.name} alike={data.full_name && data.full_name !== data.name ? "of this full name, in its process" : "in its process"} instances={data.instances} duration_ns={data.duration_ns} isLive={control.engine.live.value} />}
     </div>
   );
 }

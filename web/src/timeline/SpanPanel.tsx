@@ -14,8 +14,6 @@ import type { Control } from "./control";
 import { listed } from "./listed";
 import { instant } from "./ruler";
 
-const ARROWS = 40;
-
 /** Details of one scope: its times, attributes, marks, kernels and all scopes of its name. */
 export function SpanPanel({ run, id, control }: { run: string; id: string; control: Control }) {
   const { data, error } = useJson<SpanDetails>(runUrl(run, `spans/${encodeURIComponent(id)}`), run);
@@ -31,48 +29,50 @@ export function SpanPanel({ run, id, control }: { run: string; id: string; contr
       <div class="panel-main">
         <h2><Name text={data.name} tag={tagText(data.tag)} /></h2>
         <div class="faint"><Path path={data.path} /></div>
-        <Times data={data} />
+        <Times data={data} isLive={control.engine.live.value} />
         <div class="row wrap actions">
           <button onClick={() => control.frameSelection()}>Zoom to it</button>
           <button onClick={() => control.selectionToRange()}>As range</button>
           {data.parent && <button onClick={() => void control.walk("parent")}>Scope around it</button>}
-          <a href={viewLink("flame", run, { t0: String(data.start_ns), t1: String(data.start_ns + data.duration_ns) })}>Flame of it</a>
+          <a href={viewLink("flame", run, { t0: String(data.start_ns), t1: String(data.start_ns + Math.max(1, data.duration_ns)) })}>Flame of it</a>
         </div>
       </div>
       <Attributes data={data} />
       {data.kernels.length > 0 && <Kernels kernels={data.kernels} all={data.kernels_count} control={control} />}
       {data.children.length > 0 && <Inside inside={data.children} all={data.children_count} whole_ns={data.duration_ns} control={control} />}
-      {data.instances && <AllInstances name={data.name} instances={data.instances} duration_ns={data.duration_ns} />}
+      {data.instances && <AllInstances name={data.name} alike="on this path" instances={data.instances} duration_ns={data.duration_ns} isLive={control.engine.live.value} />}
     </div>
   );
 }
 
 function launches(data: SpanDetails) {
-  return data.kernels.slice(0, ARROWS).flatMap((kernel) =>
+  return data.kernels.flatMap((kernel) =>
     kernel.launched_ns === null || kernel.track === undefined ? [] : [{
       from: { track: String(data.track), depth: data.depth, at_ns: kernel.launched_ns },
       to: { track: String(kernel.track), depth: kernel.depth ?? 0, at_ns: kernel.start_ns },
     }]);
 }
 
-function Times({ data }: { data: SpanDetails }) {
+function Times({ data, isLive }: { data: SpanDetails; isLive: boolean }) {
   const facts: [string, number | null, (string | null)?][] = [
     ["total", data.duration_ns], ["self", data.self_ns], ["CPU", data.cpu_ns, data.cpu_why], ["GPU", data.gpu_ns, data.gpu_why],
   ];
   return (
     <dl class="facts">
       {facts.map(([what, ns, why]) => (
-        <div><dt>{what}</dt><dd>{ns === null ? <span class="faint">not captured{why && `: ${plain(why)}`}</span> : duration(ns)}
+        <div><dt>{what}</dt><dd>{ns === null ? <span class="faint">not captured{why && `: ${plain(why)}`}</span> : duration(ns)}{what === "total" && data.open && (isLive ? " so far" : ", open when the recording ended")}
           {what !== "total" && ns !== null && data.duration_ns > 0 && <span class="faint"> {percent(ns / data.duration_ns)}</span>}</dd></div>
       ))}
       <div><dt>start</dt><dd>{instant(data.start_ns, data.duration_ns)}</dd></div>
+      {data.failed && <div><dt>ended</dt><dd class="bad">failed</dd></div>}
       <div><dt>on</dt><dd>{[data.process, data.thread].filter(Boolean).map((text) => plain(String(text))).join(" · ") || "–"}</dd></div>
     </dl>
   );
 }
 
 function Attributes({ data }: { data: SpanDetails }) {
-  const attributes = Object.entries(data.attributes ?? {});
+  const { index } = data;
+  const attributes = Object.entries({ ...(index === null || index === undefined ? {} : { index }), ...data.attributes });
   if (attributes.length === 0 && data.marks.length === 0) return null;
   const canFilter = attributes.some(([key, value]) => termOf(key, value) !== null);
   return (
@@ -139,14 +139,17 @@ function Inside({ inside, all, whole_ns, control }: { inside: Placed[]; all: num
   );
 }
 
-/** All scopes or kernels of a name by their length. */
-export function AllInstances({ name, instances, duration_ns }: { name: string; instances: NonNullable<SpanDetails["instances"]>; duration_ns: number }) {
+/** All scopes or kernels that are `alike`, by their length. */
+export function AllInstances({ name, alike, instances, duration_ns, isLive }: { name: string; alike: string; instances: NonNullable<SpanDetails["instances"]>; duration_ns: number; isLive: boolean }) {
+  const { histogram, p50_ns } = instances;
   return (
     <div class="panel-part instances">
-      <h3>All {count(instances.count)} of <Name text={cut(name, 40)} /></h3>
-      <Histogram edges_ns={instances.histogram.edges_ns} counts={instances.histogram.counts} mark_ns={duration_ns} />
-      <div class="muted">median {duration(instances.p50_ns)} · 95 %: {duration(instances.p95_ns)} · longest {duration(instances.max_ns)}</div>
-      <div class="faint">this one: {duration(duration_ns)}, {digitsTimes(duration_ns / instances.p50_ns)} the median</div>
+      <h3>All {count(instances.count)} of <Name text={cut(name, 40)} /> <span class="faint">{alike}</span></h3>
+      {!histogram || p50_ns === null ? <p class="faint">{isLive ? "None of them has ended, so none has its length yet." : "None of them was closed, so none has a length."}</p> : <>
+        <Histogram {...histogram} mark_ns={duration_ns} />
+        <div class="muted">median {duration(p50_ns)} · 95 %: {duration(instances.p95_ns)} · longest {duration(instances.max_ns)}</div>
+        <div class="faint">this one: {duration(duration_ns)}, {digitsTimes(duration_ns / p50_ns)} the median</div>
+      </>}
     </div>
   );
 }

@@ -20,6 +20,9 @@ import { showTip } from "./tooltip";
 import { Twin } from "./Twin";
 import { fitted } from "./viewport";
 
+/** Where tests and the console find the engine of the timeline that is shown. */
+const shown = globalThis as { hodoTimeline?: Engine };
+
 /** The nested timeline of a run. */
 export function Timeline({ run }: { run: string }) {
   const answer = useJson<TracksAnswer>(runUrl(run, "tracks"), run);
@@ -108,7 +111,7 @@ function start(run: string, parts: Partial<Stage> & { tip?: HTMLElement }, ready
     if (connected.value) engine.retry();
   });
   const stopAddress = effect(() => control.keepAddress(engine.view.value));
-  Object.assign(window, { hodoTimeline: engine });
+  shown.hodoTimeline = engine;
   ready(control);
   return () => {
     removeEventListener("keydown", onKey);
@@ -116,6 +119,7 @@ function start(run: string, parts: Partial<Stage> & { tip?: HTMLElement }, ready
     for (const stop of [stopPointer, stopTheme, stopServer, stopAddress]) stop();
     control.dispose();
     engine.dispose();
+    if (shown.hodoTimeline === engine) delete shown.hodoTimeline;
   };
 }
 

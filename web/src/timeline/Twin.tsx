@@ -4,6 +4,7 @@ import { DataTable, type Column } from "../ui/DataTable";
 import { Name } from "../ui/Text";
 import type { Control } from "./control";
 import { boxOf, type Box } from "./hit";
+import { hasBoxes } from "./layout";
 import { DIMMED } from "./tile";
 import { resolution, tilesOver } from "./tile-key";
 
@@ -27,12 +28,24 @@ export function Twin({ control }: { control: Control }) {
   ];
   return (
     <section class="tl-twin" aria-label="Visible range as a table">
-      <DataTable label="visible boxes" columns={columns} rows={boxes} sort="start_ns" words={(box) => [name(box), tag(box), box.line.title]}>
+      <DataTable label="visible boxes" columns={columns} rows={boxes} sort="start_ns" empty={nothing(control)} words={(box) => [name(box), tag(box), box.line.title]}>
         <span class="faint">of {control.focused.value ? "the focused track" : "all tracks"}{boxes.length >= MOST ? `, first ${count(MOST)}` : ""}{route.value.params.filter ? ", those that fit the filter" : ""}</span>
         <button class="plain" onClick={() => (control.focused.value = null)}>All tracks</button>
       </DataTable>
     </section>
   );
+}
+
+/** Why no box is listed. */
+function nothing({ engine, focused }: Control): string {
+  const line = engine.layout.value.lines.find(({ track }) => track?.id === focused.value);
+  if (focused.value !== null && !line) return "The focused track is folded away: unfold it, or list all tracks.";
+  if (line?.track && !hasBoxes(line.track)) return "The focused track is a curve, which has no boxes: Marks and System show it, or list all tracks.";
+  const fits = route.value.params.filter ? "that fits the filter " : "";
+  // What is not here yet, or could not be had, is not nothing.
+  if (engine.problem.value) return "The boxes could not be read.";
+  if (engine.reading.value) return "Reading the boxes …";
+  return `No box ${fits}is in view${line ? " on the focused track" : ""}.`;
 }
 
 function visible(control: Control): Box[] {

@@ -41,8 +41,10 @@ export class Engine {
   readonly following = signal(true);
   /** The pixels of the tracks that are scrolled to, in steps. */
   readonly seen = signal({ from: 0, to: 0 });
-  /** How often all tiles of a view were there. */
+  /** How often all tiles of a view were there, or all were forgotten. */
   readonly rests = signal(0);
+  /** Whether tiles of the view are still to come. */
+  readonly reading = signal(true);
   readonly meter = new FrameMeter();
   readonly overlay: Overlay = { selected: null, pointed: null, range: null, pointer_ns: null, arrows: [], markLines: [], gaps: [] };
   readonly tiles: TileStore;
@@ -145,6 +147,8 @@ export class Engine {
     this.curves.clear();
     this.window = null;
     this.problem.value = null;
+    this.reading.value = true;
+    this.rests.value++;
     this.rebuild();
   }
 
@@ -153,6 +157,7 @@ export class Engine {
     this.tiles.retry();
     this.curves.retry();
     this.problem.value = null;
+    this.reading.value = true;
     this.rebuild();
   }
 
@@ -278,6 +283,8 @@ export class Engine {
     if (!this.dirty) return;
     this.dirty = false;
     if (this.tiles.settled) this.tiles.want(wanted(window, this.tracks, this.end_ns));
+    // Before the tracks are known nothing is wanted.
+    this.reading.value = this.end_ns === 0 || !this.tiles.settled;
     const base_ns = window.first * window.res_ns * 4096;
     this.batch = buildBatch(piecesOf(window, (key) => this.tiles.best(key)), base_ns, window.res_ns, this.styles, this.batch);
     this.renderer?.load(this.batch);

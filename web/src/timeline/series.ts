@@ -51,8 +51,7 @@ export class CurveStore {
   private async load(track: Track, t0: number, t1: number): Promise<Curve> {
     const range = isShareFile() ? {} : { t0, t1 };
     if (track.kind === "marks") {
-      const name = encodeURIComponent(track.mark ?? track.name);
-      const values = await getJson<MarkValues>(runUrl(this.run, `marks/${name}`, { x: "time", ...range, max: POINTS, filter: this.filter() }));
+      const values = await getJson<MarkValues>(runUrl(this.run, "mark", { name: track.mark ?? track.name, x: "time", ...range, max: POINTS, filter: this.filter() }));
       return { t_ns: values.x, mean: values.y, min: values.min ?? values.y, max: values.max ?? values.y };
     }
     const id = encodeURIComponent(track.series ?? track.id);

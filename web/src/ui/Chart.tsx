@@ -6,10 +6,14 @@ import { apart, byteTexts, BYTE_STEPS, logLines, TIME_STEPS, unitOf, WHOLE_STEPS
 /** A value, a gap (`null`), or nothing at a place of the axis that only another curve has. */
 export type Point = number | null | undefined;
 
-export interface Curve { label: string; colour: string; values: Point[]; dash?: number[]; low?: Point[]; high?: Point[] }
+/** What a curve has at each place, also where a log axis has no place for it. */
+export interface Known { values: Point[]; low: Point[]; high: Point[] }
+
+export interface Curve { label: string; colour: string; values: Point[]; dash?: number[]; low?: Point[]; high?: Point[]; known?: Known }
 
 interface Props {
   x: number[];
+  /** Drawn anew whenever the array is another, so it is the same one as long as its values are. */
   curves: Curve[];
   height: number;
   xText: (value: number) => string;
@@ -57,8 +61,8 @@ export function Chart(props: Props) {
       made.destroy();
       plot.current = null;
     };
-  }, [shape, theme.value, props.isLog, props.isTime, props.isCount, props.isBytes, props.sync, props.legend, props.height, props.range?.[0], props.range?.[1], Boolean(props.yRange), Boolean(props.onZoom)]);
-  useEffect(() => { if (plot.current) update(plot.current, data(props, unit)); }, [props.x, props.curves]);
+  }, [shape, theme.value, props.isLog, props.isTime, props.isCount, props.isBytes, props.sync, props.legend, props.height, Boolean(props.range), Boolean(props.yRange), Boolean(props.onZoom)]);
+  useEffect(() => { if (plot.current) update(plot.current, data(props, unit)); }, [props.x, props.curves, props.range?.[0], props.range?.[1]]);
   return <div class="chart" ref={host} role="img" aria-label={props.label} />;
 }
 
@@ -92,23 +96,29 @@ function options(latest: { current: Props }, unit: { current: number }, width: n
   const axis = { stroke: of("--text-2"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), size: 4 }, font: "11px system-ui, sans-serif" };
   const series: uPlot.Series[] = [{ label: "at", value: (_, value) => (value === null || value === undefined ? "" : latest.current.xText(value)) }];
   const bands: uPlot.Band[] = [];
-  for (const curve of props.curves) {
-    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: (plot, of) => isFew(plot.data[of]), size: 5 }, value: (_, value) => (value === null || value === undefined ? "–" : yText(value)) });
+  // A dash is what was not captured; what a log axis leaves out was.
+  const legend = (which: number, of: keyof Known) => (_: uPlot, value: number | null | undefined, __: number, at: number | null) => {
+    if (value !== null && value !== undefined) return yText(value);
+    return at !== null && typeof latest.current.curves[which]?.known?.[of][at] === "number" ? "≤ 0" : "–";
+  };
+  for (const [which, curve] of props.curves.entries()) {
+    series.push({ label: curve.label, stroke: curve.colour, width: 1.5, dash: curve.dash, spanGaps: false, points: { show: (plot, of) => isFew(plot.data[of]), size: 5 }, value: legend(which, "values") });
     if (!curve.low || !curve.high) continue;
     const at = series.length;
-    series.push({ label: "", stroke: "transparent", points: { show: false } }, { label: "", stroke: "transparent", points: { show: false } });
+    series.push(...([["least", "low"], ["largest", "high"]] as const).map(([label, of]): uPlot.Series => ({ label, stroke: "transparent", points: { show: false }, value: legend(which, of) })));
     bands.push({ series: [at + 1, at], fill: curve.colour + "33" });
   }
   return {
     width,
     height: props.height,
-    padding: [8, 14, 0, 0],
+    // The last label stands half beside the plot.
+    padding: [8, 26, 0, 0],
     series,
     bands,
     legend: { show: props.legend ?? true, live: true },
-    scales: { x: { time: false, range: props.range }, y: { distr: props.isLog ? 3 : 1, range: props.yRange && (() => (latest.current.yRange ?? [0, 1]).map((end) => end / unit.current) as [number, number]) } },
+    scales: { x: { time: false, range: props.range && (() => latest.current.range ?? [0, 1]) }, y: { distr: props.isLog ? 3 : 1, range: props.yRange && (() => (latest.current.yRange ?? [0, 1]).map((end) => end / unit.current) as [number, number]) } },
     axes: [
-      { ...axis, size: 26, space: 64, incrs: props.isTime ? TIME_STEPS : props.isCount ? WHOLE_STEPS : undefined, values: (_, splits) => splits.map(latest.current.xText) },
+      { ...axis, size: 26, space: 64, incrs: props.isTime ? TIME_STEPS : props.isCount ? WHOLE_STEPS : undefined, values: (_, splits) => splits.map((at) => (at === 0 ? "0" : latest.current.xText(at))) },
       { ...axis, size: 72, space: 26, incrs: props.isBytes ? BYTE_STEPS : undefined, values: (_, splits, __, ___, step) => props.isBytes ? byteTexts(splits, step, yText) : apart(splits, step, yText), ...(props.isLog ? logAxis() : {}) },
     ],
     cursor: { sync: props.sync ? { key: props.sync } : undefined, drag: { x: true, y: false, setScale: !props.onZoom } },

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { isShareFile } from "../api/inline";
 import { csv } from "../shared/csv";
 import { hasWords } from "../shared/filter";
 import { count, cut, plain } from "../shared/format";
@@ -19,7 +20,8 @@ export interface Column<Row> {
   /** A text that is cut likewise, and moves with the numbers. */
   isLong?: boolean;
   value: (row: Row) => Sortable;
-  cell?: (row: Row) => ComponentChildren;
+  /** Is told whether all rows stand in the order in which they were given. */
+  cell?: (row: Row, isAsGiven: boolean) => ComponentChildren;
 }
 
 interface Props<Row> {
@@ -53,8 +55,12 @@ export function DataTable<Row>(props: Props<Row>) {
   const found = words && props.words ? rows.filter((row) => hasWords(words, props.words?.(row) ?? [])) : rows;
   const ordered = column ? sortRows(found, column.value, sort.isDescending) : found;
   const order = (next: Column<Row>) => {
-    const down = sort.key === next.key ? !sort.isDescending : next.isNumber === true;
-    const text = (down ? "-" : "") + next.key;
+    const downFirst = next.isNumber === true;
+    const isSorted = sort.key === next.key;
+    const down = isSorted ? !sort.isDescending : downFirst;
+    // Rows that have an order of their own come back to it by a third click.
+    const isThird = isSorted && down === downFirst && !props.sort;
+    const text = isThird ? "" : (down ? "-" : "") + next.key;
     if (sortParam) setParams({ [sortParam]: text });
     else setOwnSort(text);
   };
@@ -76,7 +82,7 @@ export function DataTable<Row>(props: Props<Row>) {
           <tbody>
             {ordered.slice(0, most).map((row) => (
               <tr class={(props.onPick ? "pickable" : "") + (props.isPicked?.(row) ? " picked" : "")} onClick={props.onPick ? () => props.onPick?.(row) : undefined}>
-                {columns.map((each) => <td class={classOf(each)} title={wholeText(each, row)}>{each.cell ? each.cell(row) : String(each.value(row) ?? "–")}</td>)}
+                {columns.map((each) => <td class={classOf(each)} title={wholeText(each, row)}>{each.cell ? each.cell(row, !column && !words) : String(each.value(row) ?? "–")}</td>)}
               </tr>
             ))}
           </tbody>
@@ -119,7 +125,7 @@ function ShowSql({ sql }: { sql: string }) {
         <pre class="sql-behind">
           <code>{sql}</code>
           {narrowed && <span class="row warn">This is of the whole run: the {narrowed} {narrowed.includes(" ") ? "are" : "is"} not in it.</span>}
-          <span class="row"><CopyButton label="Copy" text={() => sql} /><a href={`#/sql/${encodeURIComponent(route.value.run ?? "")}?query=${encodeURIComponent(sql)}`}>Ask it</a></span>
+          <span class="row"><CopyButton label="Copy" text={() => sql} />{!isShareFile() && <a href={`#/sql/${encodeURIComponent(route.value.run ?? "")}?query=${encodeURIComponent(sql)}`}>Ask it</a>}</span>
         </pre>
       )}
     </>

@@ -1,9 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { terms } from "../shared/filter";
 import { route, setParams, type View } from "../state/route";
 
 const PAUSE_MS = 450;
 /** Views whose numbers no scope's attributes divide: the filter stays in the address for the others. */
 const UNFILTERED: readonly View[] = ["system", "compare", "sql"];
+
+/** A condition without its value, which is on the way to one. */
+const UNFINISHED = /[=!<>]\s*$/;
 
 /** What the box suggests; the list of runs is filtered by what a row of it has, not by attributes of scopes. */
 const EXAMPLE = { text: "Filter: variant=beam-search index>100", hint: "Conditions on attributes, all of them required: variant=beam index>100 loss<=0.5 mode!=eval" };
@@ -25,7 +29,17 @@ export function FilterBox() {
   const typed = (value: string) => {
     setText(value);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => apply(value), PAUSE_MS);
+    // Enter applies what is unfinished all the same.
+    if (!UNFINISHED.test(value)) timer.current = window.setTimeout(() => apply(value), PAUSE_MS);
+  };
+  // What is left unfinished is not applied, what was typed before it is: the box says what the numbers are of.
+  const left = () => {
+    if (!UNFINISHED.test(text)) return;
+    const finished = terms(text.replace(UNFINISHED, "")).slice(0, -1).join(" ");
+    // A value that was only taken away from what is applied goes back to it.
+    const kept = finished === "" || applied.startsWith(text.trim()) ? applied : finished;
+    setText(kept);
+    apply(kept);
   };
   return (
     <form class={"filter" + (applied && !isUnused ? " on" : "")} role="search" onSubmit={(event) => { event.preventDefault(); apply(text); }}>
@@ -34,6 +48,7 @@ export function FilterBox() {
         placeholder={isUnused ? "This view has no filter" : example.text} disabled={isUnused && !text}
         title={example.hint}
         onInput={(event) => typed(event.currentTarget.value)}
+        onBlur={left}
         onKeyDown={(event) => { if (event.key === "Escape") { event.currentTarget.blur(); event.stopPropagation(); } }}
       />
       {applied && isUnused && <span class="faint">not used in this view</span>}

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** Whether the list of keys is shown. */
 export const helpOpen = signal(false);
@@ -43,7 +43,8 @@ function keys(event: KeyboardEvent): void {
 /** The list of keys as a dialog. */
 export function Help() {
   const close = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before it is seen: a key that is pressed at once is for it.
+  useLayoutEffect(() => {
     if (!helpOpen.value) return;
     const before = document.activeElement;
     close.current?.focus();

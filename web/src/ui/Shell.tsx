@@ -4,7 +4,7 @@ import { connected, isOldAddress } from "../api/live";
 import { isShareFile } from "../api/inline";
 import type { RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
-import { RUN_VIEWS, formatRoute, route, viewLink, type Route, type View } from "../state/route";
+import { RUN_VIEWS, formatRoute, listLink, route, viewLink, type Route, type View } from "../state/route";
 import { theme, toggleTheme } from "../state/theme";
 import { cut, plain } from "../shared/format";
 import { Boundary } from "./Boundary";
@@ -29,9 +29,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
       <header class="top">
-        <a class="brand" href="#/runs" aria-label="hodo, all runs"><Logo /> hodo</a>
+        <a class="brand" href={listLink()} aria-label="hodo, all runs"><Logo /> hodo</a>
         <nav class="tabs" aria-label="Views">
-          {!isShareFile() && <Tab view="runs" href="#/runs" />}
+          {!isShareFile() && <Tab view="runs" href={listLink()} />}
           {run !== null && view !== "compare" && <span class="crumb ellipsis" title={plain(run)}>{cut(plain(run), 80)}</span>}
           {run !== null && view !== "compare" && RUN_VIEWS.map((name) => <Tab view={name} href={viewLink(name, run)} />)}
           {!isShareFile() && <Tab view="compare" href={formatRoute({ view: "compare", run, other: null, params: {} })} />}

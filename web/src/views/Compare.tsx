@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { ApiError, runUrl } from "../api/client";
 import type { ComparedKernel, ComparedScope, Comparison, Explanation, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
-import { change, count, duration, percent, plain, wideChange } from "../shared/format";
+import { change, count, duration, many, percent, plain, wideChange } from "../shared/format";
 import { formatRoute, go, route, setParams, viewLink } from "../state/route";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Loading } from "../ui/Loading";
@@ -87,7 +87,7 @@ function Explained({ each }: { each: Explanation }) {
     <div class="explained">
       <div class="row"><b><Path path={each.path} /></b><Judgement of={each.judgement} /><span>{each.difference_ns > 0 ? "+" : ""}{duration(each.difference_ns)} {each.of === "typical" ? "a typical one" : "in the mean"} ({change(each.ratio)})</span>{each.parallel && <span class="muted" title="Own times of scopes inside, added over threads that ran at the same time">parts: own times, over all threads {each.parts_ns > 0 ? "+" : ""}{duration(each.parts_ns)}</span>}</div>
       {parts.map((part) => <div class={"row part" + (part.real ? "" : " faint")}><span class="num wide-num">{part.difference_ns > 0 ? "+" : ""}{duration(part.difference_ns)}</span><Path path={part.path} />{!part.real && <span>may be noise</span>}{part.by_count_ns !== 0 && <span class="muted">of it {duration(part.by_count_ns)} by being opened more or less often</span>}</div>)}
-      {each.parts.length > 4 && <button class="link" onClick={() => setOpen(!isOpen)}>{isOpen ? "fewer" : `${each.parts.length - 4} more parts`}</button>}
+      {each.parts.length > 4 && <button class="link" onClick={() => setOpen(!isOpen)}>{isOpen ? "fewer" : many(each.parts.length - 4, "more part")}</button>}
     </div>
   );
 }
@@ -105,7 +105,7 @@ function ChangeBar({ ratio, low, high }: { ratio: number; low: number; high: num
 
 function ScopeDiff({ scopes }: { scopes: ComparedScope[] }) {
   const columns: Column<ComparedScope>[] = [
-    { key: "path", title: "scope", isName: true, value: (row) => row.path.join("/"), cell: (row) => <span class="tree-cell" style={{ paddingLeft: `${(row.path.length - 1) * 14}px` }}><Name text={row.path[row.path.length - 1] ?? ""} /></span> },
+    { key: "path", title: "scope", isName: true, value: (row) => row.path.join("/"), cell: (row, isAsGiven) => isAsGiven ? <span class="tree-cell" style={{ paddingLeft: `${(row.path.length - 1) * 14}px` }}><Name text={row.path[row.path.length - 1] ?? ""} /></span> : <Path path={row.path} /> },
     { key: "judgement", title: "judgement", value: (row) => row.judgement, cell: (row) => <Judgement of={row.judgement} /> },
     { key: "before", title: "mean before", isNumber: true, value: (row) => row.base?.mean_ns, cell: (row) => duration(row.base?.mean_ns) },
     { key: "after", title: "mean after", isNumber: true, value: (row) => row.head?.mean_ns, cell: (row) => duration(row.head?.mean_ns) },

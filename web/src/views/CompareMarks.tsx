@@ -43,7 +43,7 @@ async function load(base: string, head: string): Promise<Found> {
     name,
     curves: await Promise.all([["before", base], ["after", head]].map(async ([label, run]) => ({
       label: label!,
-      values: await getJson<MarkValues>(runUrl(run!, `marks/${encodeURIComponent(name)}`, { x: "step", max: 2000 })),
+      values: await getJson<MarkValues>(runUrl(run!, "mark", { name, x: "step", max: 2000 })),
     }))),
   })));
   return { pairs, count: shared.length };

@@ -45,20 +45,22 @@ export function Flame({ run }: { run: string }) {
 function Graph({ data, path, run }: { data: FlameAnswer; path: string[]; run: string }) {
   // Of the answer, which may be an earlier one, not of the address.
   const { by } = data;
-  const [pointed, setPointed] = useState<FlameBox | null>(null);
+  const [pointed, setPointed] = useState<string | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const top = nodeAt(data.roots, path);
   const whole = wholeOf(data);
   if (whole === 0) {
     return <Empty title={`No ${by === "gpu" ? "GPU" : by === "cpu" ? "CPU" : "wall"} time to divide`}>{data.why ?? (by === "gpu" ? "No GPU work of a scope was captured here. The Overview says why; wall time is always there." : "No scope with such a time is in this range. Widen the range, or clear the filter.")}</Empty>;
   }
-  const rest = top ? restOf([top], null) : restOf(data.roots, data.rest);
   const boxes = top ? flameBoxes([top], LEAST_SHARE) : flameBoxes(data.roots, LEAST_SHARE, whole);
+  const rest = top ? restOf([top], null, boxes) : restOf(data.roots, data.rest, boxes);
   if (boxes.length === 0) return <Empty title="Every path is too small to show">{many(rest.paths, "path")} with {duration(whole)} together, none of them wide enough for a box. Tables has them by their time.</Empty>;
   const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
   const above = top ? path.slice(0, -1) : [];
   const zoom = (to: string[]) => setParams({ zoom: formatList(to, "/") }, true);
-  const shown = pointed ?? boxes[0] ?? null;
+  // By its path: another answer has other boxes, and other numbers in them.
+  const pathOf = (box: FlameBox) => formatList([...above, ...box.path], "/");
+  const shown = boxes.find((box) => pathOf(box) === pointed) ?? boxes[0] ?? null;
   return (
     <>
       <nav class="row wrap crumbs" aria-label="Path">
@@ -70,7 +72,7 @@ function Graph({ data, path, run }: { data: FlameAnswer; path: string[]; run: st
           <button key={box.key} data-at={at} role="treeitem" aria-level={box.depth + 1} tabIndex={at === 0 ? 0 : -1} class={classOf(box)}
             aria-label={`${cut(plain(box.node.name), 120)}${tagText(box.node.tag) ? ` ${cut(plain(tagText(box.node.tag) ?? ""), 40)}` : ""}, ${duration(box.node.value_ns)}, ${shareText(box.node.value_ns, whole)}${box.node.parallel_ns ? ", scopes inside ran at the same time" : ""}`}
             style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.depth * ROW_PX}px`, backgroundColor: fillOf(box.node.name, theme.value) }}
-            onMouseEnter={() => setPointed(box)} onFocus={() => setPointed(box)} onClick={() => zoom([...above, ...box.path])}>
+            onMouseEnter={() => setPointed(pathOf(box))} onFocus={() => setPointed(pathOf(box))} onClick={() => zoom([...above, ...box.path])}>
             {box.width > NAMED_SHARE && <span class="fl-label"><bdi>{cut(plain(box.node.name), 120)}</bdi>{tagText(box.node.tag) && <span class="fl-tag"> {cut(plain(tagText(box.node.tag) ?? ""), 40)}</span>}</span>}
           </button>
         ))}

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, getJson, runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
 import { versionOf } from "../api/live";
@@ -10,7 +10,8 @@ import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { drawn, notOnLog } from "./marks-curves";
+import { useExtent, withAll } from "./extent";
+import { drawn, notOnLog, numberless } from "./marks-curves";
 import { RangeUnused } from "./RangeNote";
 
 const FIRST_SHOWN = 3;
@@ -48,6 +49,8 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
   const { x = "time", smooth = "0", log, with: also } = route.value.params;
   const shown = chosenMarks(names);
   const others = readList(also);
+  const runs = [run, ...others];
+  const extent = useExtent(runs);
   const toggle = (name: string) => {
     const next = shown.includes(name) ? shown.filter((other) => other !== name) : [...shown, name];
     setParams({ marks: formatList(next) || "," });
@@ -70,7 +73,7 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
           <button aria-pressed={log === "1"} onClick={() => setParams({ log: log ? null : "1" })}>log axis</button>
         </div>
         {shown.length === 0 && <Empty title="No mark chosen">Choose one at the left.</Empty>}
-        {shown.map((name) => <MarkChart key={name} name={name} runs={[run, ...others]} x={x} smooth={Number(smooth)} isLog={log === "1"} />)}
+        {shown.map((name) => <MarkChart key={name} name={name} runs={runs} x={x} extent={extent} smooth={Number(smooth)} isLog={log === "1"} />)}
       </div>
     </div>
   );
@@ -92,7 +95,7 @@ function OtherRuns({ run, chosen }: { run: string; chosen: string[] }) {
 /** Curves of one mark, and the axis that they were asked for. */
 interface Curves { x: string; of: { run: string; values: MarkValues }[]; error: Error | null }
 
-function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: string[]; x: string; smooth: number; isLog: boolean }) {
+function MarkChart({ name, runs, x, extent, smooth, isLog }: { name: string; runs: string[]; x: string; extent: [number, number] | null; smooth: number; isLog: boolean }) {
   const [curves, setCurves] = useState<Curves | null>(null);
   const filter = route.value.params.filter ?? "";
   const steps = zoomedSteps();
@@ -100,7 +103,7 @@ function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: strin
   const [t0, t1] = (!isShareFile() && steps) || [];
   useEffect(() => {
     let wanted = true;
-    const all = runs.map((run, at) => getJson<MarkValues>(runUrl(run, `marks/${encodeURIComponent(name)}`, { x, t0, t1, max: 2000, filter })).then((values) => ({ run, values }), (error: Error) => {
+    const all = runs.map((run, at) => getJson<MarkValues>(runUrl(run, "mark", { name, x, t0, t1, max: 2000, filter })).then((values) => ({ run, values }), (error: Error) => {
       // Another run need not have this mark.
       if (at > 0 && error instanceof ApiError && error.status === 404) return null;
       return error;
@@ -110,19 +113,26 @@ function MarkChart({ name, runs, x, smooth, isLog }: { name: string; runs: strin
       wanted = false;
     };
   }, [name, formatList(runs), x, t0, t1, versionOf(runs), filter]);
+  const isOne = runs.length === 1;
+  const { axis, lines } = useMemo(() => {
+    const of = curves?.of ?? [];
+    const { x: axis, ys, bands, known } = drawn(of.map(({ values }) => values), smooth, isLog);
+    return { axis, lines: ys.map((values, at) => ({ label: plain(isOne ? name : of[at]!.run), colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values, known: known[at], ...bands[at] })) };
+  }, [curves, smooth, isLog, isOne, name]);
   if (!curves) return <section class="card"><h2><Name text={name} /></h2><p class="faint">Reading the mark …</p></section>;
-  const { x: axis, ys, bands } = drawn(curves.of.map(({ values }) => values), smooth, isLog);
-  const lines = ys.map((values, at) => ({ label: plain(runs.length > 1 ? (curves.of[at]?.run ?? "") : name), colour: CURVE_COLOURS[at % CURVE_COLOURS.length]!, values, ...bands[at] }));
   const isTime = curves.x === "time";
-  const off = isLog ? notOnLog(curves.of.map(({ values }) => values)) : 0;
-  const isBare = off > 0 && ys.every((values) => values.every((value) => typeof value !== "number"));
+  const off = isLog ? notOnLog(curves.of.map(({ values }) => values), smooth) : 0;
+  const hasNumber = lines.some(({ values }) => values.some((value) => typeof value === "number"));
+  const isBare = off > 0 && !hasNumber;
+  const gaps = numberless(curves.of.map(({ values }) => values));
   return (
     <section class="card">
       <h2><Name text={name} /></h2>
       {curves.error && <Failure small error={curves.error} />}
-      {off > 0 && <p class="warn small-gap">{many(off, "value")} at or below 0 {off === 1 ? "is" : "are"} not on a log axis{isBare && <>: none is left to draw. <button class="link" onClick={() => setParams({ log: null })}>Draw them on a plain one</button></>}</p>}
-      {isBare ? null : axis.length === 0 ? !curves.error && <p class="faint">{filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
-        : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks" range={isTime ? undefined : (steps ?? undefined)}
+      {off > 0 && <p class="warn small-gap">{many(off, smooth > 0 ? "smoothed point" : "value")} at or below 0 {off === 1 ? "is" : "are"} not on a log axis{isBare && <>: none is left to draw. <button class="link" onClick={() => setParams({ log: null })}>Draw them on a plain one</button></>}</p>}
+      {gaps > 0 && hasNumber && <p class="warn small-gap">{many(gaps, "value")} without a number: NaN, infinite or text; the curve has a gap where no other value is at {gaps === 1 ? "its" : "their"} place</p>}
+      {isBare ? null : !hasNumber ? !curves.error && <p class="faint">{gaps > 0 ? `none of ${many(gaps, "value")} is a number: NaN, infinite or text` : filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
+        : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks" range={(isTime ? extent && withAll(extent, axis) : steps) ?? undefined}
             onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : zoomToSteps} />}
     </section>
   );

@@ -1,5 +1,7 @@
+import { useEffect } from "preact/hooks";
 import { query } from "../api/client";
 import { isShareFile } from "../api/inline";
+import { listChanged } from "../api/live";
 import type { ListedRun, RunsAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { bytes, count, cut, duration, moment, plain } from "../shared/format";
@@ -9,7 +11,7 @@ import { DataTable, type Column } from "../ui/DataTable";
 import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
-import { isWanted, rankText } from "./runs-wanted";
+import { byStart, isWanted, rankText } from "./runs-wanted";
 
 /** What a filter of the list can ask of a run. */
 const RUN_FIELDS = "app, id, host, command, cwd, git_revision, imported, state, rank, world_size, processes, scopes, gpu_work, duration_ns, bytes, lost and open";
@@ -18,6 +20,7 @@ const RUN_FIELDS = "app, id, host, command, cwd, git_revision, imported, state, 
 export function Runs() {
   const filter = route.value.params.filter ?? "";
   const { data, error, loading, isOld } = useJson<RunsAnswer>("api/runs" + query({ filter }));
+  useRest(isOld ? null : data);
   if (error) return <div class="page"><Failure error={error} /></div>;
   if (!data) return loading ? <Loading what="the runs" /> : null;
   if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions are joined by blanks, and all of them must hold. Runs have {RUN_FIELDS}; attributes of scopes filter the views of a run.</Empty></div>;
@@ -25,6 +28,17 @@ export function Runs() {
     return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
   }
   return <Awaited isOld={isOld} class="page filled runs"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></Awaited>;
+}
+
+const REST_MS = 500;
+
+/** Asks on while there are runs that the next list tells more of: the server reads for a moment only, but one run at the least. */
+function useRest(list: RunsAnswer | null): void {
+  useEffect(() => {
+    if (!list?.unread) return;
+    const timer = setTimeout(listChanged, REST_MS);
+    return () => clearTimeout(timer);
+  }, [list]);
 }
 
 /** Pieces of GPU work; none where no GPU was captured. */
@@ -44,6 +58,10 @@ function toggle(id: string): void {
 
 function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
   const picked = chosen();
+  // A filter may hide one that was chosen before.
+  const isHidden = picked.some((id) => !all.some((run) => run.id === id));
+  const unfiltered = useJson<RunsAnswer>(isHidden ? "api/runs" : null).data?.runs;
+  const known = isHidden ? unfiltered : all;
   const open = (run: ListedRun) => go(viewLink("overview", run.id));
   const hasRanks = runs.some((run) => run.ranks.length > 0);
   const columns: Column<ListedRun>[] = [
@@ -56,7 +74,7 @@ function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
     { key: "scopes", title: "scopes", isNumber: true, value: (run) => run.scopes, cell: (run) => count(run.scopes) },
     { key: "gpu_work", title: "GPU work", hint: "kernels, copies and sets", isNumber: true, value: gpuWork, cell: (run) => count(gpuWork(run)) },
     { key: "lost", title: "lost", isNumber: true, value: (run) => run.lost, cell: (run) => <span class={run.lost ? "bad" : ""}>{count(run.lost)}</span> },
-    { key: "main_mark", title: "main mark", isLong: true, value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint">–</span> },
+    { key: "main_mark", title: "main mark", isLong: true, value: (run) => run.main_mark?.name ?? null, cell: (run) => run.main_mark ? <span class="row"><Sparkline values={run.main_mark.values} label={`${plain(run.main_mark.name)} over the run`} /><span class="faint"><Name text={run.main_mark.name} /></span></span> : <span class="faint" title={run.main_mark_why ?? undefined}>{run.main_mark_why ? "not read" : "–"}</span> },
     ...(hasRanks ? [{ key: "ranks", title: "ranks", isNumber: true, value: (run: ListedRun) => rankText(run.ranks) }] : []),
     { key: "processes", title: "processes", isNumber: true, value: (run) => run.processes, cell: (run) => count(run.processes) },
     { key: "gpu", title: "GPU", isLong: true, value: (run) => run.gpu?.join(" ") ?? null, cell: (run) => <span class="muted">{run.gpu?.length ? cut(plain(run.gpu.join(", ")), 40) : "–"}</span> },
@@ -66,7 +84,7 @@ function RunTable({ runs, all }: { runs: ListedRun[]; all: ListedRun[] }) {
     <DataTable label="runs" columns={columns} rows={runs} sort="-start_unix_ns" sortParam="sort" onPick={open} isPicked={(run) => picked.includes(run.id)}
       words={(run) => [run.app, run.id, run.path, run.state, run.gpu?.join(" ") ?? null, run.attributes ? JSON.stringify(run.attributes) : null]}>
       <WhenAndRank runs={all} />
-      {!isShareFile() && <CompareButton picked={picked} />}
+      {!isShareFile() && <CompareButton picked={known ? byStart(picked, known) : []} />}
       <span class="faint">{bytes(runs.reduce((sum, run) => sum + (run.bytes ?? 0), 0))} on disk</span>
     </DataTable>
   );
@@ -102,11 +120,15 @@ function CompareButton({ picked }: { picked: string[] }) {
 
 /** Attributes that are too long for a list; the box above the table finds them all the same. */
 const LONG_ATTRIBUTES = ["command", "cwd", "imported"];
+const MOST_SIGNS = 40;
+/** As many of a revision as tell it from others, after its name. */
+const REVISION_SIGNS = "git_revision=".length + 13;
 
 function Attributes({ of }: { of: Record<string, unknown> | null }) {
-  const pairs = Object.entries(of ?? {}).filter(([key, value]) => !LONG_ATTRIBUTES.includes(key) && value !== null && value !== "");
+  const all = Object.entries({ host: null, ...of }).filter(([key, value]) => !LONG_ATTRIBUTES.includes(key) && value !== null && value !== "");
+  const pairs = all.map(([key, value]) => [`${key}=${String(value)}`, key === "git_revision" ? REVISION_SIGNS : MOST_SIGNS] as const);
   if (pairs.length === 0) return <span class="faint">–</span>;
-  return <span class="ellipsis">{pairs.slice(0, 4).map(([key, value]) => <><span class="tag">{cut(plain(`${key}=${String(value)}`), 40)}</span> </>)}</span>;
+  return <span class="ellipsis">{pairs.slice(0, 4).map(([text, most]) => <><span class="tag" title={plain(text)}>{cut(plain(text), most)}</span> </>)}</span>;
 }
 
 /** How a run ended, or that it has not; one without a process may have readings of machines, and says so in these words. */

@@ -29,11 +29,15 @@ export function Sql({ run }: { run: string | null }) {
   const [error, setError] = useState<Error | null>(null);
   const [isAsking, setAsking] = useState(false);
   const request = useRef<AbortController | undefined>(undefined);
+  /** The question that was asked last, and of which run. */
+  const asked = useRef<string | null>(null);
+  const linked = route.value.params.query;
   useEffect(() => () => request.current?.abort(), []);
   const ask = (query: string) => {
     if (!chosen) return;
     request.current?.abort();
     request.current = new AbortController();
+    asked.current = `${chosen} ${query}`;
     const { signal } = request.current;
     setText(query);
     setParams({ query });
@@ -44,10 +48,10 @@ export function Sql({ run }: { run: string | null }) {
       (failure: Error) => { if (!signal.aborted) { setError(failure); setAnswer(null); setAsking(false); } },
     );
   };
-  // A link with a question is answered as it is opened.
+  // A link with a question is answered as it is opened, also where the view is open already.
   useEffect(() => {
-    if (chosen && route.value.params.query) ask(route.value.params.query);
-  }, [chosen]);
+    if (linked && asked.current !== `${chosen} ${linked}`) ask(linked);
+  }, [chosen, linked]);
   return (
     <div class="page sql">
       <div class="row wrap gap-below">

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { getJson, runUrl } from "../api/client";
 import { growth } from "../api/live";
 import type { SeriesName, SeriesValues } from "../api/types";
@@ -11,6 +11,7 @@ import { Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { SHARED_POINTS } from "../timeline/series";
+import { useExtent, withAll } from "./extent";
 import { inRange } from "./in-range";
 import { RangeNote } from "./RangeNote";
 
@@ -48,6 +49,7 @@ function isConstant(series: SeriesName): boolean {
 
 function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
   const { find = "", all } = route.value.params;
+  const extent = useExtent([run]);
   const ordered = [...series].sort((a, b) => Number(isConstant(a)) - Number(isConstant(b)));
   const found = find ? ordered.filter((each) => hasWords(find, [seriesTitle(each), seriesSource(each), each.unit])) : ordered;
   const most = find || all ? found.length : FIRST_SHOWN * 2;
@@ -69,14 +71,14 @@ function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
       <div class="groups">{[...groups].map(([source, members]) => (
         <section style={{ width: `min(100%, ${members.length * CARD_PX}px)` }}>
           <h2 class="group-title"><Name text={source} /></h2>
-          <div class="tiles">{members.map((each, at) => <SeriesCard key={each.id} run={run} series={each} colour={CURVE_COLOURS[at % CURVE_COLOURS.length]!} />)}</div>
+          <div class="tiles">{members.map((each, at) => <SeriesCard key={each.id} run={run} series={each} extent={extent} colour={CURVE_COLOURS[at % CURVE_COLOURS.length]!} />)}</div>
         </section>
       ))}</div>
     </div>
   );
 }
 
-function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; colour: string }) {
+function SeriesCard({ run, series, extent, colour }: { run: string; series: SeriesName; extent: [number, number] | null; colour: string }) {
   const [values, setValues] = useState<SeriesValues | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const { t0, t1 } = route.value.params;
@@ -93,6 +95,8 @@ function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; 
   }, [run, series.id, t0, t1, version]);
   const known = values?.mean.filter((value): value is number => value !== null) ?? [];
   const range: [number, number] | undefined = t0 !== undefined && t1 !== undefined ? [Number(t0), Number(t1)] : undefined;
+  const label = plain(seriesTitle(series));
+  const curves = useMemo(() => (values ? [{ label, colour, values: values.mean, low: values.min, high: values.max }] : []), [values, label, colour]);
   const { last, wasRead } = inRange(values ?? { t_ns: [], mean: [] }, ...(range ?? []));
   return (
     <section class="card series">
@@ -100,8 +104,8 @@ function SeriesCard({ run, series, colour }: { run: string; series: SeriesName; 
       {error && <Failure small error={error} />}
       {values && last === null && <p class="faint">not captured in this range</p>}
       {values && last !== null && (
-        <Chart label={`${plain(seriesTitle(series))} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} range={range} xText={duration} isTime yText={(value) => inUnit(value, series.unit)} isBytes={series.unit.startsWith("By")}
-          curves={[{ label: plain(seriesTitle(series)), colour, values: values.mean, low: values.min, high: values.max }]} yRange={series.unit === "1" ? [0, Math.max(1, ...known, ...values.max.map((value) => value ?? 0))] : undefined}
+        <Chart label={`${label} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} range={range ?? (extent && withAll(extent, values.t_ns)) ?? undefined} xText={duration} isTime yText={(value) => inUnit(value, series.unit)} isBytes={series.unit.startsWith("By")}
+          curves={curves} yRange={series.unit === "1" ? [0, Math.max(1, ...known, ...values.max.map((value) => value ?? 0))] : undefined}
           onZoom={(from, to) => go(viewLink("timeline", run, { t0: String(Math.round(from)), t1: String(Math.round(to)) }))} />
       )}
     </section>

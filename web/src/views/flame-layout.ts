@@ -50,13 +50,18 @@ export function shareText(value_ns: number, whole_ns: number): string {
   return share > 1.005 ? `${digits(share)} × all, several at a time` : `${percent(share)} of all`;
 }
 
-/** What is too small to be shown, of a node and everything inside it. */
-export function restOf(nodes: readonly FlameNode[], own: FlameRest | null | undefined): FlameRest {
+/** What is too small to be shown, of nodes and everything inside them: what the answer leaves out, and what has no box. */
+export function restOf(nodes: readonly FlameNode[], own: FlameRest | null | undefined, boxes: readonly FlameBox[]): FlameRest {
+  return restBeside(nodes, own, new Set(boxes.map(({ node }) => node)));
+}
+
+function restBeside(nodes: readonly FlameNode[], own: FlameRest | null | undefined, shown: ReadonlySet<FlameNode>): FlameRest {
   const sum = { paths: own?.paths ?? 0, value_ns: own?.value_ns ?? 0 };
   for (const node of nodes) {
-    const inside = restOf(node.children, node.rest);
-    sum.paths += inside.paths;
-    sum.value_ns += inside.value_ns;
+    const inside = restBeside(node.children, node.rest, shown);
+    const isShown = shown.has(node);
+    sum.paths += inside.paths + (isShown ? 0 : 1);
+    sum.value_ns += isShown ? inside.value_ns : node.value_ns;
   }
   return sum;
 }

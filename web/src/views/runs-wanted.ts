@@ -9,6 +9,12 @@ export function isWanted(run: Pick<ListedRun, "start_unix_ns" | "ranks">, { from
   return (!from || day >= from) && (!to || day <= to);
 }
 
+/** Runs that were chosen, the one that began first before the other, whichever was chosen first. */
+export function byStart(ids: readonly string[], runs: readonly Pick<ListedRun, "id" | "start_unix_ns">[]): string[] {
+  const start = (id: string) => runs.find((run) => run.id === id)?.start_unix_ns ?? 0;
+  return [...ids].sort((a, b) => start(a) - start(b));
+}
+
 /** Ranks as people write them: `0–3, 8`. */
 export function rankText(ranks: readonly number[]): string | null {
   const spans: [number, number][] = [];

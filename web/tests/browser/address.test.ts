@@ -17,6 +17,39 @@ test("bookmarks with broken escapes, parts of a nanosecond or no such table show
   await close();
 });
 
+test("one end of a range in the address is no range: the numbers are those of the whole run", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  for (const [view, asked] of [["tables", /small\/report/], ["flame", /small\/flame/], ["system", /small\/series\//]] as const) {
+    const request = page.waitForRequest(asked);
+    await to(page, `#/run/small/${view}?t0=100000000`);
+    assert.doesNotMatch((await request).url(), /t0=/);
+    await page.getByText("whole run", { exact: true }).waitFor();
+  }
+  check();
+  await close();
+});
+
+test("the list of runs keeps its filter while a run is looked at, and a filter that is being typed waits for its value", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs?filter=app%3Dtrain&sort=app`);
+  await page.getByRole("table", { name: "runs" }).waitFor();
+  await to(page, "#/run/small/tables");
+  await page.getByRole("table", { name: "scopes" }).waitFor();
+  const box = page.getByLabel("Filter by attribute");
+  await box.fill("index>");
+  await page.waitForTimeout(800);
+  assert.doesNotMatch(page.url(), /filter=/);
+  await box.fill("index>3");
+  await page.waitForURL(/filter=index%3E3/);
+  for (const link of ["Runs", "hodo, all runs"]) {
+    await to(page, "#/run/small/tables");
+    await page.waitForURL(/tables$/);
+    await page.getByRole("link", { name: link, exact: true }).click();
+    await page.waitForURL(/#\/runs\?filter=app%3Dtrain&sort=app$/);
+  }
+  check();
+  await close();
+});
+
 test("a view that fails says so, and the others still work", async () => {
   const { page, close } = await open(`${await devOrigin()}#/runs`);
   await changed(page, /small\/report/, () => ({}));

@@ -10,6 +10,8 @@ import { HODO, real, started } from "./hodo";
 test("the demo shows its page while it records, prints its report and ends by itself", real, async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "hodo-demo-"));
   atEnd(() => rmSync(dir, { recursive: true, force: true }));
+  // The browser takes its time to start, and the demo does not wait for it.
+  const { page, close } = await open("about:blank");
   const demo = spawn(HODO!, ["demo", "--open", "--seconds", "20", "--dir", dir], { env: { ...process.env, BROWSER: "", DISPLAY: "", WAYLAND_DISPLAY: "" } });
   let [said, told] = ["", ""];
   demo.stdout.on("data", (bytes) => (said += bytes));
@@ -17,7 +19,7 @@ test("the demo shows its page while it records, prints its report and ends by it
   const ended = new Promise<number | null>((done) => demo.on("exit", done));
   const url = await started(demo);
   assert.match(url, /#\/run\/.*demo.*\/overview$/, "the address is that of the run");
-  const { page, close } = await open(url);
+  await page.goto(url);
   await page.getByText("live", { exact: true }).first().waitFor();
   await page.getByRole("link", { name: "Timeline" }).click();
   await settled(page);

@@ -75,6 +75,24 @@ test("details: every part of a scope's panel is on the screen, and the button to
   await close();
 });
 
+test("details: the button to clear a range covers none of its panel, with kernels and without", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`, { width: WIDTH });
+  let kernels: object[] | null = [];
+  await changed<{ kernels: object[] }>(page, /small\/range/, (range) => ({ ...range, kernels: kernels ?? range.kernels }));
+  const button = page.getByRole("button", { name: "Clear the selection" });
+  for (const end of [200, 300]) {
+    await to(page, `#/run/small/timeline?t0=100000000&t1=${end}000000`);
+    await page.getByText(`Range of ${end - 100}`).waitFor();
+    const copy = page.locator(".panel").getByRole("button", { name: "Copy as CSV" });
+    await copy.waitFor();
+    assert.ok((await place(copy)).right <= (await place(button)).left, `${kernels ? "without" : "with"} kernels`);
+    await copy.click();
+    kernels = null;
+  }
+  check();
+  await close();
+});
+
 interface Flame { roots: FlameNode[]; total_ns?: number }
 interface FlameNode { name: string; value_ns: number; self_ns: number; parallel_ns?: number; count: number; children: FlameNode[] }
 const leaf = (name: string, value_ns: number): FlameNode => ({ name, value_ns, self_ns: value_ns, count: 1, children: [] });

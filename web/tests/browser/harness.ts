@@ -15,13 +15,13 @@ let origin: Promise<string> | undefined;
 const stops: (() => void)[] = [];
 
 /** A server over runs made by formula, until the tests of the file are done. */
-export async function devServer(slices = SLICES): Promise<{ origin: string; runs: DevRun[] }> {
-  const { server, port, runs } = await startServer(path.join(process.cwd(), "../crates/hodo-server/page"), 0, slices);
+export async function devServer(slices = SLICES): Promise<{ origin: string; runs: DevRun[]; tell: (event: string, data: string) => number }> {
+  const { server, port, runs, tell } = await startServer(path.join(process.cwd(), "../crates/hodo-server/page"), 0, slices);
   stops.push(() => {
     server.close();
     server.closeAllConnections();
   });
-  return { origin: `http://127.0.0.1:${port}/`, runs };
+  return { origin: `http://127.0.0.1:${port}/`, runs, tell };
 }
 
 /** The address of the one that the tests of a file share. */
@@ -54,7 +54,12 @@ export async function open(url: string, options: { theme?: "dark" | "light"; wid
   page.on("request", (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:")) complaints.push(`asked ${request.url()}`); });
   await options.prepare?.(page);
   await page.goto(url);
-  return { page, check: () => assert.deepEqual(complaints, []), close: () => context.close() };
+  const close = async () => {
+    // An answer that is being changed just now has nobody left to come to.
+    if (!page.isClosed()) await page.unrouteAll({ behavior: "ignoreErrors" });
+    await context.close();
+  };
+  return { page, check: () => assert.deepEqual(complaints, []), close };
 }
 
 /** Waits until something holds that the page is about to show; what it says last, where it never does. */
@@ -94,7 +99,7 @@ export async function dragOver(page: Page, part: Locator, from_px: number, to_px
 
 interface TimelineWindow { hodoTimeline?: { tiles: { settled: boolean }; batch?: { count: number }; view: { value: { t0: number; t1: number } }; end_ns: number; rendererKind: string } }
 
-const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+export const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 /** Waits until the timeline has all its tiles and drew them. */
 export async function settled(page: Page): Promise<void> {
@@ -121,6 +126,13 @@ export async function view(page: Page): Promise<{ t0: number; t1: number; end_ns
   });
 }
 
+/** The address with the visible stretch in it, which is written a moment after the view was moved. */
+export async function addressOf(page: Page): Promise<string> {
+  const { t0, t1 } = await view(page);
+  await page.waitForFunction((stretch) => location.hash.includes(stretch), `v0=${Math.round(t0)}&v1=${Math.round(t1)}`);
+  return page.url();
+}
+
 /** How many colours a part of the page shows. */
 export async function colours(page: Page, selector: string): Promise<number> {
   const picture = (await page.locator(selector).first().screenshot()).toString("base64");
@@ -138,6 +150,16 @@ export async function colours(page: Page, selector: string): Promise<number> {
   }, picture);
   await blank.close();
   return found;
+}
+
+/** Moves over a part of a chart's width, to and fro, since a chart may have been made anew under a pointer that rests; where its plot is. */
+export async function point(page: Page, chart: Locator, share: number): Promise<{ x: number; y: number; width: number; height: number }> {
+  const plot = (await chart.locator(".u-over").boundingBox())!;
+  const [x, y] = [plot.x + plot.width * share, plot.y + 20];
+  await page.mouse.move(x - 1, y);
+  await page.mouse.move(x, y);
+  await page.evaluate(twoFrames);
+  return plot;
 }
 
 /** The rows of a table as texts. */

@@ -185,7 +185,7 @@ test("the list of runs counts on while one is recorded that nobody opened, and s
   atEnd(() => rmSync(dir, { recursive: true, force: true }));
   const { page, check, close } = await open(await serve(dir));
   await page.getByText("No runs").first().waitFor();
-  const demo = spawn(HODO!, ["demo", "--seconds", "8", "--dir", dir]);
+  const demo = spawn(HODO!, ["demo", "--seconds", "20", "--dir", dir]);
   atEnd(() => demo.kill());
   const row = page.getByRole("table", { name: "runs" }).locator("tbody tr");
   await row.getByText("live", { exact: true }).waitFor();

@@ -53,7 +53,7 @@ test("a filter goes along into every view, and each shows only what fits", real,
   await page.getByRole("treeitem", { name: /^batch/ }).focus();
   await page.locator(".fl-facts").getByText(`${count(batches)} times`, { exact: true }).waitFor();
   await page.getByRole("link", { name: "Marks" }).click();
-  const asked = page.waitForRequest((request) => request.url().includes("marks/loss") && request.url().includes(`filter=${encodeURIComponent(FILTER)}`));
+  const asked = page.waitForRequest((request) => request.url().includes("mark?name=loss") && request.url().includes(`filter=${encodeURIComponent(FILTER)}`));
   await page.reload();
   await asked;
   await page.getByRole("img", { name: "loss over time", exact: true }).waitFor();
@@ -93,20 +93,26 @@ test("the steps of the overview have the statistics that hodo report has", real,
 
 test("marks are smoothed and drawn on a log axis; by step they count on over epochs", real, async () => {
   const { page, check, close } = await open(`${url}#/run/${demo}/marks?marks=loss`);
-  const chart = () => page.getByRole("img", { name: /^loss/ }).locator("canvas");
-  await chart().waitFor();
-  await page.waitForTimeout(300);
-  const plain = await chart().screenshot();
+  const chart = () => page.getByRole("img", { name: /^loss/ }).locator("canvas").screenshot();
+  /** The chart, drawn to its end. */
+  const still = async () => {
+    let shot = await chart();
+    await holds(async () => {
+      const before = shot;
+      shot = await chart();
+      assert.deepEqual(shot, before);
+    });
+    return shot;
+  };
+  const plain = await still();
   await page.getByLabel("Smoothing").fill("0.9");
   await page.waitForFunction(() => location.hash.includes("smooth=0.9"));
-  await page.waitForTimeout(300);
-  const smooth = await chart().screenshot();
-  assert.notDeepEqual(smooth, plain);
+  await holds(async () => assert.notDeepEqual(await chart(), plain));
+  const smooth = await still();
   await page.getByRole("button", { name: "log axis" }).click();
-  await page.waitForTimeout(300);
-  assert.notDeepEqual(await chart().screenshot(), smooth);
+  await holds(async () => assert.notDeepEqual(await chart(), smooth));
   const losses = report().nodes.find((node) => node.path.join("/") === "train/epoch/batch")!.count;
-  const answer = page.waitForResponse((response) => response.url().includes("marks/loss?x=step"));
+  const answer = page.waitForResponse((response) => response.url().includes("mark?name=loss&x=step"));
   await page.getByRole("button", { name: "by step" }).click();
   const { x } = (await (await answer).json()) as { x: number[] };
   assert.deepEqual(x, Array.from({ length: losses }, (_, step) => step), "each batch is a step of its own");

@@ -86,7 +86,7 @@ test("mark lines say their moment, and are removed by M on one and by Esc", asyn
 
 test("a curve that cannot be read says so", async () => {
   const { page, close } = await open(`${await devOrigin()}#/runs`);
-  await page.route(/small\/marks\/loss/, (asked) => asked.fulfill({ status: 500, json: { error: "no" } }));
+  await page.route(/small\/mark\?name=loss/, (asked) => asked.fulfill({ status: 500, json: { error: "no" } }));
   await to(page, "#/run/small/timeline");
   await settled(page);
   const track = (await page.locator(".tl-head.marks").first().boundingBox())!;

@@ -107,6 +107,19 @@ test("an H200 run: kernels under the scope that launched them, and back", real, 
   await close();
 });
 
+test("an arrow for each kernel that details list", real, async () => {
+  const { page, check, close } = await open(`${url}#/run/h200-training/timeline?q=step`);
+  await settled(page);
+  await page.getByLabel("Search names on the timeline").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Its kernels" }).waitFor();
+  const listed = (await rows(page, "Kernels of the scope")).length;
+  assert.ok(listed > 40, `${listed} kernels`);
+  await page.waitForFunction((all) => (window as unknown as { hodoTimeline: { overlay: { arrows: unknown[] } } }).hodoTimeline.overlay.arrows.length === all, listed);
+  check();
+  await close();
+});
+
 test("an attribute filter narrows report and timeline", real, async () => {
   const { page, check, close } = await open(`${url}#/run/${demos[0]}/overview?filter=index%3E3`);
   await page.getByText("fit the filter").waitFor();

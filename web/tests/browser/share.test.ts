@@ -30,7 +30,7 @@ async function shareText(origin: string, changes: Changes): Promise<string> {
   const json = async (url: string) => ({ json: JSON.parse(Buffer.from(new Uint8Array(await ask(url))).toString()) as unknown });
   const packed = (bytes: ArrayBuffer | Buffer) => ({ packed: deflateRawSync(new Uint8Array(bytes)).toString("base64") });
   const inline: Record<string, unknown> = {};
-  for (const route of ["report", "steps", "tracks", "flame?by=wall", "marks", "series", "marks/loss?x=time&max=2000"]) inline[`api/runs/small/${route}`] = packed(await ask(`api/runs/small/${route}`));
+  for (const route of ["report", "steps", "tracks", "flame?by=wall", "marks", "series", "mark?name=loss&x=time&max=2000"]) inline[`api/runs/small/${route}`] = packed(await ask(`api/runs/small/${route}`));
   const all = (await json("api/runs")).json as { runs: { id: string }[] };
   inline["api/runs"] = { json: { runs: all.runs.filter(({ id }) => id === "small") } };
   const res = 2 ** 20;
@@ -61,9 +61,18 @@ test("a shared file opens from disk, asks nobody, and shows overview, flame, tab
   await page.getByRole("link", { name: "Flame" }).click();
   await page.getByRole("treeitem", { name: /^backward/ }).waitFor();
   await page.getByRole("link", { name: "Tables" }).click();
-  await page.getByRole("table", { name: "scopes" }).waitFor();
+  await page.getByRole("table", { name: "scopes", exact: true }).waitFor();
   await holds(async () => assert.equal((await rows(page, "scopes")).length, 5));
   assert.deepEqual(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")), []);
+  await close();
+});
+
+test("in a shared file the SQL behind a table is shown, and not asked of it", async () => {
+  const { page, close } = await open(await shareFile());
+  await page.getByRole("link", { name: "Tables" }).click();
+  await page.getByRole("button", { name: "SQL", exact: true }).click();
+  await page.getByText("from tree order by self_ns desc").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Ask it" }).count(), 0);
   await close();
 });
 
@@ -90,7 +99,7 @@ test("in a shared file a click on a box shows what is drawn of it, and no name l
   await page.getByRole("table", { name: "Scopes with most time of their own" }).waitFor();
   assert.equal(await page.locator('a[href*="q="]').count(), 0);
   await page.getByRole("link", { name: "Tables" }).click();
-  await page.getByRole("table", { name: "scopes" }).waitFor();
+  await page.getByRole("table", { name: "scopes", exact: true }).waitFor();
   assert.equal(await page.locator('a[href*="q="]').count(), 0);
   await page.getByRole("link", { name: "Timeline" }).click();
   await settled(page);

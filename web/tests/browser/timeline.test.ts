@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { HOSTILE } from "../../dev/runs";
-import { colours, devOrigin, holds, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
+import { addressOf, changed, colours, devOrigin, holds, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
 
 const GUTTER_PX = 192;
 
@@ -39,7 +39,7 @@ test("keys and wheel zoom and pan, the address keeps the view, a reload shows it
   await settled(page);
   const last = await view(page);
   assert.ok(last.t1 - last.t0 < zoomed.t1 - zoomed.t0);
-  await page.waitForTimeout(400);
+  await addressOf(page);
   await page.reload();
   await settled(page);
   const again = await view(page);
@@ -57,6 +57,36 @@ test("zoom down to nanoseconds shows single slices with their names", async () =
   await page.getByRole("button", { name: "As table" }).click();
   const found = await rows(page, "visible boxes");
   assert.ok(found.length > 0 && !found.some((row) => /merged/.test(row[3]!)));
+  check();
+  await close();
+});
+
+test("a scope that has not ended, the only one on its path, shows its details and that it is open, or was when the recording ended", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  const none = { count: 0, histogram: null, p50_ns: null, p95_ns: null, max_ns: null };
+  await changed<object>(page, /(small|growing)\/spans\//, (details) => ({ ...details, open: true, instances: none }));
+  const panel = page.getByRole("region", { name: "Details" });
+  for (const [run, total, lengths] of [["small", "2.40 s, open when the recording ended", "None of them was closed, so none has a length."], ["growing", / s so far$/, "None of them has ended, so none has its length yet."]] as const) {
+    await to(page, `#/run/${run}/timeline`);
+    await settled(page);
+    await page.mouse.click(GUTTER_PX + 300, 134 + 24 + 3 + 9);
+    await panel.getByText(total).waitFor();
+    await panel.getByText(lengths).waitFor();
+  }
+  check();
+  await close();
+});
+
+test("details say which of its loop a scope is, and a click on that filters by it", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await changed<object>(page, /small\/spans\//, (details) => ({ ...details, index: 7, attributes: {} }));
+  await to(page, "#/run/small/timeline");
+  await settled(page);
+  await page.mouse.click(GUTTER_PX + 300, 134 + 24 + 3 + 9);
+  const panel = page.getByRole("region", { name: "Details" });
+  await panel.getByRole("term").filter({ hasText: /^index$/ }).waitFor();
+  await panel.getByRole("button", { name: "7", exact: true }).click();
+  await page.waitForURL(/filter=index%3D7/);
   check();
   await close();
 });
@@ -85,11 +115,11 @@ test("an attribute filters everywhere and stays in the address", async () => {
   await page.getByTitle("Filter by this").filter({ hasText: /beam|greedy/ }).click();
   await page.waitForURL(/filter=variant%3D(beam|greedy)/);
   await settled(page);
-  const dimmed = await page.evaluate(() => {
+  const dimmed = () => page.evaluate(() => {
     const { batch } = (window as unknown as { hodoTimeline: { batch: { count: number; words: Uint32Array } } }).hodoTimeline;
     return Array.from({ length: batch.count }, (_, at) => (batch.words[at * 5 + 3]! >>> 24) & 16).filter(Boolean).length;
   });
-  assert.ok(dimmed > 0, "what does not fit is dimmed");
+  await holds(async () => assert.ok((await dimmed()) > 0, "what does not fit is dimmed"));
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByText("fit the filter").waitFor();
   assert.match(page.url(), /filter=variant/);
@@ -277,9 +307,12 @@ test("dark and light follow the system, and the button is remembered", async () 
 test("hostile names are text in every view", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/runs`);
   await page.getByText(HOSTILE[0]!).first().waitFor();
-  for (const address of ["#/run/hostile/timeline", "#/run/hostile/overview", "#/run/hostile/flame", "#/run/hostile/tables", "#/sql/hostile"]) {
+  for (const [address, label] of [["#/run/hostile/overview", "Scopes with most time of their own"], ["#/run/hostile/flame", "Flame graph"], ["#/run/hostile/tables", "scopes"], ["#/sql/hostile", null]] as const) {
     await to(page, address);
-    await page.waitForTimeout(300);
+    // SQL has texts of a run only in answers.
+    if (label === null) await page.getByLabel("SQL", { exact: true }).waitFor();
+    else await holds(async () => assert.ok((await page.locator("main").getByLabel(label, { exact: true }).innerText()).includes(HOSTILE[0]!), address));
+    assert.equal(await page.locator("main img, main script").count(), 0, address);
   }
   await to(page, "#/run/hostile/timeline");
   await settled(page);
@@ -334,13 +367,47 @@ test("a filter holds in the table of the timeline, in the small picture of the r
   await page.getByLabel("Find in visible boxes").fill("batch");
   const batches = () => rows(page, "visible boxes").then((found) => found.filter((row) => row[3]!.startsWith("batch")).length);
   await holds(async () => assert.ok((await batches()) > 3));
-  const curve = page.waitForRequest((request) => request.url().includes("marks/loss") && request.url().includes("filter=index%3D3"));
+  const curve = page.waitForRequest((request) => request.url().includes("mark?name=loss") && request.url().includes("filter=index%3D3"));
   await to(page, "#/run/small/timeline?v0=0&v1=200000000&filter=index%3D3");
   await curve;
   await settled(page);
   await holds(async () => assert.equal(await batches(), 1));
   await page.getByText("those that fit the filter").waitFor();
   await holds(async () => assert.notEqual(await map(), before));
+  check();
+  await close();
+});
+
+test("the table of the timeline says that its boxes are being read, or could not be, not that there are none", async () => {
+  let answer: (kind: "late" | "refused") => void = () => undefined;
+  const held = () => new Promise<"late" | "refused">((done) => (answer = done));
+  let next = held();
+  const prepare = (page: Page) => page.route(/small\/tiles/, async (asked) => {
+    if ((await next) === "late") await asked.continue();
+    else await asked.fulfill({ status: 500, json: { error: "the disk is gone" } });
+  });
+  const { page, close } = await open(`${await devOrigin()}#/run/small/timeline`, { prepare });
+  await page.getByRole("button", { name: "As table" }).click();
+  const table = page.getByRole("region", { name: "Visible range as a table" });
+  await table.getByText("Reading the boxes …").waitFor();
+  answer("late");
+  await holds(async () => assert.ok((await rows(page, "visible boxes")).length > 0));
+  await settled(page);
+  next = held();
+  await to(page, "#/run/small/timeline?filter=index%3D3");
+  await table.getByText("Reading the boxes …").waitFor();
+  answer("refused");
+  await table.getByText("The boxes could not be read.").waitFor();
+  assert.equal(await table.getByText("No box").count(), 0);
+  await close();
+});
+
+test("a timeline that was left is not the one that is shown", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  await to(page, "#/runs");
+  await page.getByRole("table", { name: "runs" }).waitFor();
+  await holds(async () => assert.equal(await page.evaluate(() => "hodoTimeline" in window), false));
   check();
   await close();
 });
@@ -368,8 +435,7 @@ test("the tab of the timeline keeps the stretch that is looked at in the address
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
   await settled(page);
   for (let press = 0; press < 4; press++) await page.keyboard.press("w");
-  await page.waitForURL(/v0=\d+&v1=\d+/);
-  const zoomed = page.url();
+  const zoomed = await addressOf(page);
   await page.getByRole("link", { name: "Timeline", exact: true }).click();
   await holds(async () => assert.equal(page.url(), zoomed));
   check();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changed, devOrigin, dragOver, holds, open, rows, settled, to } from "./harness";
+import { changed, devOrigin, dragOver, holds, open, point, rows, settled, to } from "./harness";
 
 test("runs: list, search, choose two to compare", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/runs`);
@@ -8,8 +8,9 @@ test("runs: list, search, choose two to compare", async () => {
   assert.equal((await rows(page, "runs")).length, 6);
   await page.getByLabel("Find in runs").fill("small");
   await holds(async () => assert.equal((await rows(page, "runs")).length, 2));
-  await page.getByLabel("Choose small to compare").check();
+  // The later one first: what it is compared with is the earlier one all the same.
   await page.getByLabel("Choose small-after to compare").check();
+  await page.getByLabel("Choose small to compare").check();
   await page.getByRole("button", { name: "Compare the two" }).click();
   await page.getByText("What changed").waitFor();
   assert.match(page.url(), /#\/compare\/small\/small-after/);
@@ -65,6 +66,19 @@ test("flame: boxes, going into one and back, arrow keys, other times", async () 
   await holds(async () => assert.match((await page.evaluate(() => document.activeElement?.getAttribute("aria-label"))) ?? "", /^batch/));
   await page.getByRole("button", { name: "GPU time" }).click();
   await page.getByRole("heading", { name: "No GPU time to divide" }).waitFor();
+  check();
+  await close();
+});
+
+test("flame: the line below is of the numbers that are shown, also where others come while a box has the focus", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame`);
+  const batch = page.getByRole("treeitem", { name: /^batch/ });
+  await batch.focus();
+  const facts = page.locator(".fl-facts");
+  await holds(async () => assert.match(await facts.innerText(), /^batch\s+2.12 s 88% of all/));
+  await page.getByRole("button", { name: "CPU time" }).press("Enter");
+  await holds(async () => assert.match((await batch.getAttribute("aria-label")) ?? "", /^batch, 1.27 s, 88% of all/));
+  await holds(async () => assert.match(await facts.innerText(), /^batch\s+1.27 s 88% of all/));
   check();
   await close();
 });
@@ -127,6 +141,24 @@ test("system: series by device, found by words, a drag leads to the timeline", a
   await close();
 });
 
+test("compare: sorted or searched, scopes have their whole path; a third click brings the tree back", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/compare/small/small-after`);
+  const names = async () => (await rows(page, "compared scopes")).map(([name]) => name!);
+  await holds(async () => assert.equal((await names())[1], "epoch"));
+  const tree = await names();
+  const heading = page.getByRole("table", { name: "compared scopes" }).getByRole("button", { name: "mean before" });
+  for (let click = 0; click < 2; click++) {
+    await heading.click();
+    await holds(async () => assert.ok((await names()).includes("train / epoch")));
+  }
+  await heading.click();
+  await holds(async () => assert.deepEqual(await names(), tree));
+  await page.getByLabel("Find in compared scopes").fill("epoch");
+  await holds(async () => assert.equal((await names())[0], "train / epoch"));
+  check();
+  await close();
+});
+
 test("compare: what changed, scopes, kernels, marks; what is not comparable says why", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/compare/small/small-after`);
   await page.getByText("+200 ms a typical one (+8.0%)").waitFor();
@@ -139,6 +171,20 @@ test("compare: what changed, scopes, kernels, marks; what is not comparable says
   check();
   await to(page, "#/compare/small/hostile");
   await page.getByText("they have no scope in common").waitFor();
+  await close();
+});
+
+test("system: a series that was read for a part of the run has the run's axis, as all others", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await changed<Record<string, unknown[]>>(page, /small\/series\/2\?/, (series) => Object.fromEntries(Object.entries(series).map(([key, values]) => [key, Array.isArray(values) ? values.slice(0, values.length / 4) : values])));
+  await to(page, "#/run/small/system?find=power");
+  const chart = page.getByRole("img", { name: /^power/ });
+  await holds(async () => {
+    const plot = await point(page, chart, 0.99);
+    const last = (await chart.locator(".u-cursor-pt").first().boundingBox())!;
+    assert.ok(last.x - plot.x < plot.width / 3, `${last.x} in ${JSON.stringify(plot)}`);
+  });
+  check();
   await close();
 });
 
@@ -193,6 +239,86 @@ test("SQL: a link is answered as it is opened, and another run has rows of its o
   await close();
 });
 
+test("SQL: a link with another question is answered where the view is open already", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/sql/small?query=select%201`);
+  await page.getByRole("table", { name: "rows" }).waitFor();
+  const asked: string[] = [];
+  page.on("request", (request) => { if (request.url().endsWith("api/sql")) asked.push((JSON.parse(request.postData()!) as { query: string }).query); });
+  await to(page, "#/sql/small?query=select%202");
+  await holds(async () => assert.equal(await page.getByLabel("SQL", { exact: true }).inputValue(), "select 2"));
+  await page.getByRole("button", { name: "Ask", exact: true }).waitFor();
+  assert.deepEqual(asked, ["select 2"]);
+  check();
+  await close();
+});
+
+test("runs: what was not read for the first list is read for the next ones, and what never is keeps nobody asking", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame`);
+  let lists = 0;
+  // Three runs are read one after the other; a fourth is too large.
+  await changed<{ runs: object[] }>(page, /api\/runs(\?|$)/, (list) => {
+    lists++;
+    return { runs: list.runs.map((run, at) => (at === 3 || (at < 3 && at >= lists) ? { ...run, main_mark: null, main_mark_why: "not read" } : run)), unread: Math.max(0, 3 - lists) };
+  });
+  // What is recorded has the list asked for again by itself.
+  await page.route(/api\/events/, () => undefined);
+  await page.goto("about:blank");
+  await page.goto(`${await devOrigin()}#/runs`);
+  const unread = page.getByRole("table", { name: "runs" }).getByText("not read", { exact: true });
+  await holds(async () => assert.equal(await unread.count(), 1));
+  await holds(async () => assert.equal(lists, 3));
+  await page.waitForTimeout(2000);
+  assert.equal(lists, 3, "nobody asks for ever");
+  check();
+  await close();
+});
+
+test("runs: what is not read goes on being read while a filter shows others, and while new ones come", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame`);
+  // In the order that the lists have them: one comes as one is read, and what the filter shows is read last.
+  const unread = [5, 4, 4, 3, 2, 1, 0];
+  let lists = 0;
+  await changed<{ runs: object[] }>(page, /api\/runs\?filter=/, ({ runs }) => {
+    const left = unread[Math.min(lists++, unread.length - 1)]!;
+    return { runs: runs.map((run) => (left > 0 ? { ...run, main_mark: null, main_mark_why: "not read" } : run)), unread: left };
+  });
+  await page.route(/api\/events/, () => undefined);
+  await page.goto("about:blank");
+  await page.goto(`${await devOrigin()}#/runs?filter=app%3Dtrain`);
+  await page.getByRole("table", { name: "runs" }).waitFor();
+  await holds(async () => assert.equal(lists, unread.length));
+  await page.getByRole("table", { name: "runs" }).getByText("not read", { exact: true }).first().waitFor({ state: "detached" });
+  check();
+  await close();
+});
+
+test("runs: the host stands first, and a revision is as short as people write it", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame`);
+  const revision = "0123456789abcdef0123456789abcdef01234567";
+  await changed<{ runs: object[] }>(page, /api\/runs$/, (list) => ({ ...list, runs: list.runs.map((run) => ({ ...run, attributes: { git_revision: revision, host: "gpu1" } })) }));
+  await page.goto("about:blank");
+  await page.goto(`${await devOrigin()}#/runs`);
+  const tags = page.getByRole("table", { name: "runs" }).locator("tbody tr").first().locator(".tag");
+  await holds(async () => assert.deepEqual(await tags.allInnerTexts(), ["host=gpu1", "git_revision=0123456789ab…"]));
+  assert.equal(await tags.last().getAttribute("title"), `git_revision=${revision}`);
+  check();
+  await close();
+});
+
+test("runs: the later of two is compared with the earlier, also where a filter hides one of them", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs?pick=small-after`);
+  // The list without the later one, as a filter leaves it.
+  await changed<{ runs: { id: string }[] }>(page, /api\/runs\?filter=/, (list) => ({ runs: list.runs.filter(({ id }) => id !== "small-after") }));
+  await page.getByLabel("Choose small-after to compare").waitFor();
+  await to(page, "#/runs?pick=small-after&filter=rank%3D0");
+  await page.getByLabel("Choose small-after to compare").waitFor({ state: "detached" });
+  await page.getByLabel("Choose small to compare").check();
+  await page.getByRole("button", { name: "Compare the two" }).click();
+  await page.waitForURL(/#\/compare\/small\/small-after/);
+  check();
+  await close();
+});
+
 test("a filter is typed condition by condition, with a pause between them", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables`);
   const box = page.getByLabel("Filter by attribute");
@@ -204,6 +330,30 @@ test("a filter is typed condition by condition, with a pause between them", asyn
   assert.equal(await box.inputValue(), "index>3 index<9");
   await to(page, "#/run/small/tables?filter=index%3D5");
   await holds(async () => assert.equal(await box.inputValue(), "index=5"));
+  check();
+  await close();
+});
+
+test("a condition that is left without its value is not in the box as if it were applied", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables?filter=index%3D5`);
+  const box = page.getByLabel("Filter by attribute");
+  await box.press("End");
+  await box.press("Backspace");
+  assert.equal(await box.inputValue(), "index=");
+  await page.getByRole("link", { name: "Flame" }).click();
+  await page.waitForURL(/flame\?filter=index%3D5/);
+  await holds(async () => assert.equal(await box.inputValue(), "index=5"));
+  check();
+  await close();
+});
+
+test("conditions before one that is left without its value are applied, however fast they were typed", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables`);
+  const box = page.getByLabel("Filter by attribute");
+  await box.fill("index>3 loss<");
+  await box.press("Escape");
+  await page.waitForURL(/filter=index%3E3$/);
+  await holds(async () => assert.equal(await box.inputValue(), "index>3"));
   check();
   await close();
 });

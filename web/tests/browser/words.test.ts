@@ -40,6 +40,24 @@ test("parts of a view are chosen by buttons that say which one is pressed, in Ta
   await close();
 });
 
+test("a range says why it has no CPU time, a table without boxes why it has none, and a list why a run was not read", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`);
+  await changed<{ scopes: object[] }>(page, /small\/range/, (range) => ({ ...range, scopes: range.scopes.map((scope) => ({ ...scope, cpu_ns: null, cpu_why: "recorded without a CPU clock" })) }));
+  await changed<{ runs: object[] }>(page, /api\/runs$/, ({ runs }) => ({ runs: runs.map((run) => ({ ...run, main_mark: null, main_mark_why: "its records take more than 16 MiB" })) }));
+  await page.reload();
+  await page.getByTitle("its records take more than 16 MiB").first().waitFor();
+  assert.equal(await page.getByTitle("its records take more than 16 MiB").first().innerText(), "not read");
+  await to(page, "#/run/small/timeline?t0=100000000&t1=200000000");
+  await page.getByText("CPU –: recorded without a CPU clock", { exact: true }).waitFor();
+  await page.locator(".panel td").getByTitle("recorded without a CPU clock").first().waitFor();
+  await page.locator(".tl-head.marks").first().focus();
+  await page.keyboard.press("t");
+  await page.getByText("The focused track is a curve").waitFor();
+  assert.equal(await page.locator(".tl-head.series .cut-start").first().evaluate((name) => getComputedStyle(name).direction), "rtl");
+  check();
+  await close();
+});
+
 test("a log axis says what it leaves out; huge values have labels", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/runs`);
   let y = [1, -2, 0, 4];
@@ -52,7 +70,7 @@ test("a log axis says what it leaves out; huge values have labels", async () => 
       return fillText.call(this, text, ...where);
     };
   });
-  await changed<object>(page, /small\/marks\/loss/, () => ({ x: [0, 1e6, 2e6, 3e6], y }));
+  await changed<object>(page, /small\/mark\?name=loss/, () => ({ x: [0, 1e6, 2e6, 3e6], y, not_positive: y.filter((value) => value <= 0).length, not_number: 0 }));
   await to(page, "#/run/small/marks?marks=loss&log=1");
   await page.reload();
   await page.getByText("2 values at or below 0 are not on a log axis").waitFor();
@@ -66,6 +84,7 @@ test("a log axis says what it leaves out; huge values have labels", async () => 
   await page.reload();
   await page.locator(".chart canvas").waitFor();
   await holds(async () => assert.ok(labels.includes("2.00e+301"), labels.join()));
+  assert.ok(labels.includes("0") && !labels.includes("0 ns"), "the start of the run has no unit");
   check();
   await close();
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { logLines, unitOf } from "../../src/ui/axis";
 import { inRange } from "../../src/views/in-range";
-import { drawn, joined, notOnLog } from "../../src/views/marks-curves";
+import { drawn, joined, notOnLog, numberless } from "../../src/views/marks-curves";
 
 test("curves on one axis: nothing is invented between the values of a run, and its gaps stay gaps", () => {
   assert.deepEqual(joined([{ x: [0, 100], y: [0, 10] }, { x: [90], y: [5] }]), { x: [0, 90, 100], ys: [[0, undefined, 10], [undefined, 5, undefined]] });
@@ -43,7 +43,22 @@ test("a range between two readings has a value, that of the one before it, and s
 });
 
 test("what a log axis has no place for is counted", () => {
-  assert.equal(notOnLog([{ x: [0, 1, 2], y: [-1, 0, 2] }, { x: [0, 1], y: [null, -3] }]), 3);
+  assert.equal(notOnLog([{ x: [0, 1, 2], y: [-1, 0, 2], not_positive: 2 }, { x: [0, 1], y: [null, -3], not_positive: 1 }], 0), 3);
+  assert.equal(notOnLog([{ x: [0], y: [1], not_positive: 2500 }], 0), 2500, "values, not the means that stand for them");
+  const alternating = { x: [0, 1, 2, 3], y: [3, -1, 3, -1], not_positive: 2 };
+  assert.equal(notOnLog([alternating], 0.9), 0, "smoothed, all of it is drawn");
+  assert.equal(notOnLog([{ ...alternating, y: [-1, -1, 3, 3] }], 0.5), 2);
+});
+
+test("values that are no numbers are counted also where the points that stand for them have one", () => {
+  assert.equal(numberless([{ not_number: 572 }, { not_number: 1 }]), 573);
+});
+
+test("what a log axis leaves out is known all the same, at its place", () => {
+  const { x, ys, known } = drawn([{ x: [0, 1, 3], y: [4, -1, 2], min: [-3, -1, 2], max: [9, -1, 2] }, { x: [2], y: [0] }], 0, true);
+  assert.deepEqual([x, ys[0]], [[0, 1, 2, 3], [4, null, null, 2]]);
+  assert.deepEqual(known, [{ values: [4, -1, undefined, 2], low: [-3, -1, undefined, 2], high: [9, -1, undefined, 2] }, { values: [undefined, undefined, 0, undefined], low: [undefined, undefined, 0, undefined], high: [undefined, undefined, 0, undefined] }]);
+  assert.deepEqual(drawn([{ x: [0], y: [-1] }], 0, false).known, []);
 });
 
 test("values of any size have a unit in which an axis can be made", () => {

@@ -19,7 +19,12 @@ test("names in a parameter may have any sign; what is no escape is kept as text"
 });
 
 test("moments in an address are whole nanoseconds, and what is none is left out", () => {
-  assert.deepEqual(parseRoute("#/run/x/flame?t0=1.5&t1=nonsense&v0=1e99&v1=7&by=cpu").params, { t0: "2", v1: "7", by: "cpu" });
+  assert.deepEqual(parseRoute("#/run/x/flame?t0=1.5&t1=nonsense&v0=1e99&v1=7&by=cpu").params, { v1: "7", by: "cpu" });
+  assert.deepEqual(parseRoute("#/run/x/flame?t0=1.5&t1=6.6").params, { t0: "2", t1: "7" });
+});
+
+test("one end of a range, or an end that is not after its begin, is no range", () => {
+  for (const range of ["t0=5", "t1=9", "t0=9&t1=5", "t0=5&t1=5", "t0=5&t1=nonsense"]) assert.deepEqual(parseRoute(`#/run/x/tables?${range}&sort=path`).params, { sort: "path" }, range);
 });
 
 test("in a shared file a range is zoomed to on the timeline, and dropped where its numbers would be asked", () => {

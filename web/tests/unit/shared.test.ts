@@ -165,7 +165,8 @@ test("flame boxes lie inside the one around them, largest first", () => {
   const overlapping = [{ ...leaf("pool", 10), children: [leaf("a", 10), leaf("b", 10)] }];
   assert.deepEqual(flameBoxes(overlapping, 0).slice(1).map((box) => box.width), [0.5, 0.5], "children that overlap share the width");
   const cut = [{ ...leaf("a", 5), rest: { paths: 2, value_ns: 3 } }, { ...leaf("b", 5), children: [{ ...leaf("c", 1), rest: { paths: 1, value_ns: 1 } }] }];
-  assert.deepEqual(restOf(cut, { paths: 4, value_ns: 10 }), { paths: 7, value_ns: 14 });
+  assert.deepEqual(restOf(cut, { paths: 4, value_ns: 10 }, flameBoxes(cut, 0)), { paths: 7, value_ns: 14 });
+  assert.deepEqual(restOf(roots, { paths: 1, value_ns: 10 }, boxes), { paths: 2, value_ns: 10.001 }, "what has no box is counted too");
   assert.deepEqual(flameBoxes([leaf("a", 10)], 0, 40).map((box) => box.width), [0.25], "what is too small to show keeps its width");
   assert.equal(wholeOf({ by: "wall", total_ns: 50, roots: [], rest: { paths: 9, value_ns: 50 } }), 50);
   assert.equal(nodeAt(roots, ["train", "forward"])?.value_ns, 30);

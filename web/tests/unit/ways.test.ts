@@ -4,7 +4,7 @@ import { runsOf } from "../../src/api/client";
 import type { ListedRun } from "../../src/api/types";
 import { words } from "../../src/ui/Loading";
 import { runItems, scopeItems, viewItems } from "../../src/ui/palette-items";
-import { isWanted, rankText } from "../../src/views/runs-wanted";
+import { byStart, isWanted, rankText } from "../../src/views/runs-wanted";
 
 const at = (text: string) => Date.parse(text) * 1e6;
 const run = (id: string, start: string | null, ranks: number[] = []) => ({ id, app: `app of ${id}`, start_unix_ns: start === null ? null : at(start), ranks }) as ListedRun;
@@ -19,6 +19,13 @@ test("runs are of a day in UTC, both ends included, and of a rank", () => {
   assert.ok(!isWanted(run("unknown", null), { from: "2026-11-15" }), "a run of no known day is of none");
   assert.ok(isWanted(run("unknown", null), {}));
   assert.ok(!isWanted(run("no rank", null), { rank: "0" }));
+});
+
+test("of two chosen runs the one that began first is what the other is compared with", () => {
+  const runs = [run("new", "2026-11-15T12:00:00Z"), run("old", "2026-11-14T12:00:00Z")];
+  assert.deepEqual(byStart(["new", "old"], runs), ["old", "new"]);
+  assert.deepEqual(byStart(["old", "new"], runs), ["old", "new"]);
+  assert.deepEqual(byStart(["gone"], runs), ["gone"]);
 });
 
 test("ranks are written as people do", () => {

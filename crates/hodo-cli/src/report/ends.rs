@@ -20,7 +20,7 @@ pub fn text(view: &View<'_>) -> String {
 }
 
 fn failed(view: &View<'_>) -> String {
-    let rows = view.run.failed();
+    let rows = view.run.failed(view.filter);
     let mut table = Table::new(vec![
         Column::text("scope", 0).cut(),
         Column::number("after", 2),
@@ -40,7 +40,7 @@ fn failed(view: &View<'_>) -> String {
 }
 
 fn open(view: &View<'_>) -> String {
-    let rows = view.run.open_scopes();
+    let rows = view.run.open_scopes(view.filter);
     let live = view.run.processes.iter().any(|p| p.state == ProcessState::Live);
     let mut table = Table::new(vec![
         Column::text("scope", 0).cut(),

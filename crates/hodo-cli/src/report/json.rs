@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 pub fn document(view: &View<'_>) -> Value {
     let lines = super::select::select(view).lines;
     let nodes: Vec<u32> = lines.iter().map(|line| line.node).collect();
-    let mut document = hodo_trace::document(view.run, view.tree, &nodes, view.args.top);
+    let mut document =
+        hodo_trace::document(view.run, view.filter, view.tree, &nodes, view.args.top);
     if let Some(price) = view.args.price {
         priced(&mut document, price, view.args.currency.as_deref());
     }

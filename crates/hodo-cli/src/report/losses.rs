@@ -70,12 +70,9 @@ fn damage(run: &Run) -> Vec<Note> {
 
 /// What a collector should have and does not.
 fn shipping(run: &Run) -> Vec<Note> {
-    let statuses = hodo_ship::statuses(&run.folder);
-    let told = statuses.iter().filter_map(|status| {
-        let words = ship::words::trouble(status)?;
-        Some((WARM, "!", text::safe(&format!("{words} (host {})", status.host))))
-    });
-    told.collect()
+    let troubles = ship::words::troubles(&run.folder).into_iter();
+    let note = |(host, words)| (WARM, "!", text::safe(&format!("{words} (host {host})")));
+    troubles.map(note).collect()
 }
 
 /// Work on the GPU that is not there, and stretches without any.

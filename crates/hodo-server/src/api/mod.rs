@@ -63,7 +63,7 @@ routes! {
     "/api/runs/{run}/range" => get(parts::range),
     "/api/runs/{run}/flame" => get(parts::flame),
     "/api/runs/{run}/marks" => get(series::marks),
-    "/api/runs/{run}/marks/{mark}" => get(series::mark),
+    "/api/runs/{run}/mark" => get(series::mark),
     "/api/runs/{run}/series" => get(series::list),
     "/api/runs/{run}/series/{series}" => get(series::one),
     "/api/runs/{run}/compare/{other}" => get(compare::compare),

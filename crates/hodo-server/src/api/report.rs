@@ -60,6 +60,7 @@ struct Most {
 
 struct Report<'a> {
     loaded: &'a Loaded,
+    filter: Filter,
     tree: Tree,
     order: Vec<u32>,
     kernels: Value,
@@ -69,12 +70,13 @@ impl Report<'_> {
     fn new<'a>(loaded: &'a Loaded, filter: &Filter) -> Report<'a> {
         let tree = tree(&loaded.run, filter);
         let order = by_total(&tree);
-        Report { loaded, tree, order, kernels: json!(kernels(&loaded.run, filter)) }
+        let kernels = json!(kernels(&loaded.run, filter));
+        Report { loaded, filter: filter.clone(), tree, order, kernels }
     }
 
     fn with(&self, most: Most) -> Value {
         let nodes = largest(&self.tree, &self.order, most.nodes);
-        let mut report = document(&self.loaded.run, &self.tree, &nodes, TOP);
+        let mut report = document(&self.loaded.run, &self.filter, &self.tree, &nodes, TOP);
         report["kernels"] = self.kernels.clone();
         let left_out = [
             ("nodes_left_out", self.order.len() - nodes.len()),

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Points of a sparkline.
 const MOST_POINTS: usize = 64;
-/// A run that takes more on disk is not read for a list.
+/// A run whose records take more on disk is not read for a list.
 const QUICK_BYTES: u64 = 16 << 20;
 /// So long runs are read for one list; the next one goes on.
 const READING_TIME: Duration = Duration::from_millis(400);
@@ -55,7 +55,7 @@ pub fn only_run(loaded: &Loaded) -> Value {
     if let Some(attributes) = row["attributes"].as_object_mut() {
         attributes.remove("cwd");
     }
-    json!({"dir": null, "runs": [row]})
+    json!({"dir": null, "runs": [row], "unread": 0})
 }
 
 /// `GET /api/runs`.
@@ -65,20 +65,24 @@ pub async fn list(
 ) -> Result<Json<Value>, ApiError> {
     let store = shared.store.clone();
     let filter: Filter = wanted.filter.parse()?;
-    ask::apart(move || Ok(Json(document(&store, &wanted.q, &filter)))).await
+    let time = ReadingTime::default();
+    ask::apart(move || Ok(Json(document(&store, &wanted.q, &filter, &time)))).await
 }
 
-fn document(store: &Store, words: &str, filter: &Filter) -> Value {
+fn document(store: &Store, words: &str, filter: &Filter, time: &ReadingTime) -> Value {
     let words = words.to_lowercase();
     let has_words = |row: &Value| {
         let text = row.to_string().to_lowercase();
         words.split_whitespace().all(|word| text.contains(word))
     };
     let runs = Run::list(store.dir());
-    let time = ReadingTime::default();
-    let rows = runs.into_iter().map(|run| row(store, &run, &time));
-    let rows: Vec<Value> = rows.filter(|row| has_words(row) && fits(row, filter)).collect();
-    json!({"dir": store.dir().display().to_string(), "runs": rows})
+    // What is read tells whether a run fits, so time goes to those that do not fit too.
+    let all = runs.into_iter().map(|run| row(store, &run, time));
+    let (rows, why): (Vec<Value>, Vec<Option<Unread>>) = all.unzip();
+    let rows: Vec<Value> =
+        rows.into_iter().filter(|row| has_words(row) && fits(row, filter)).collect();
+    let unread = why.iter().filter(|why| **why == Some(Unread::Yet)).count();
+    json!({"dir": store.dir().display().to_string(), "runs": rows, "unread": unread})
 }
 
 /// Conditions on a run are on what its row has: `app=train`, `rank=0`, `gpu_work>1000`, `host=gpu1`.
@@ -108,10 +112,47 @@ fn has_rank(row: &Value, rank: u32) -> bool {
     row["ranks"].as_array().is_some_and(|ranks| ranks.iter().any(|each| *each == rank))
 }
 
-fn row(store: &Store, run: &RunSummary, time: &ReadingTime) -> Value {
+fn row(store: &Store, run: &RunSummary, time: &ReadingTime) -> (Value, Option<Unread>) {
     let id = run.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let inside = store.glimpse(&id, run, || inside(store, &id, run, time));
-    described(&id, run, inside.unwrap_or_default())
+    let why = inside.is_none().then(|| Unread::of(store, &id, run));
+    let mut row = described(&id, run, inside.unwrap_or_default());
+    row["main_mark_why"] = json!(why.map(Unread::words));
+    (row, why)
+}
+
+/// Why a run was not read for the list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unread {
+    /// It is elsewhere, but for what a list shows.
+    Away,
+    /// Its records take more than is read for a list.
+    Large,
+    /// There was no time left; a later list has it.
+    Yet,
+}
+
+impl Unread {
+    fn of(store: &Store, id: &str, run: &RunSummary) -> Unread {
+        match (store.is_away(id), run.record_bytes > QUICK_BYTES) {
+            (true, _) => Unread::Away,
+            (_, true) => Unread::Large,
+            (..) => Unread::Yet,
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Unread::Away => {
+                "not read for a list: it is in the collector's store; open the run".to_owned()
+            }
+            Unread::Large => format!(
+                "not read for a list: its records take more than {} MiB; open the run",
+                QUICK_BYTES >> 20
+            ),
+            Unread::Yet => "not read yet; the list goes on by itself, or open the run".to_owned(),
+        }
+    }
 }
 
 fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -> Value {
@@ -125,7 +166,7 @@ fn described(id: &str, run: &RunSummary, Glimpse { gpus, main_mark }: Glimpse) -
             "git_revision": run.info.git_revision, "imported": run.info.imported,
         },
         "lost": run.lost, "open": run.open, "bytes": run.bytes,
-        "untimed_processes": run.uncalibrated, "main_mark": main_mark,
+        "untimed_processes": run.uncalibrated, "main_mark": main_mark, "main_mark_why": null,
     })
 }
 
@@ -146,7 +187,7 @@ fn inside(store: &Store, id: &str, run: &RunSummary, time: &ReadingTime) -> Opti
     if let Some(loaded) = store.peek(id) {
         return Some(glimpse(&loaded.run, &loaded.timeline));
     }
-    let is_quick = run.bytes <= QUICK_BYTES && time.is_left();
+    let is_quick = run.record_bytes <= QUICK_BYTES && time.is_left();
     let read = is_quick.then(|| Run::open(&run.folder, &ReadOptions::default()))?;
     let told = read.map(|run| glimpse(&run, &run.timeline(&mut Stable::default())));
     Some(told.unwrap_or_default())
@@ -176,6 +217,40 @@ fn gpus(run: &Run) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
+    /// A store of one small run.
+    fn store(is_whole: bool) -> Store {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hodo-cli/tests/data");
+        Store::of_whole(&dir, Box::new(move |_| is_whole))
+    }
+
+    fn spent() -> ReadingTime {
+        let begun = Instant::now().checked_sub(READING_TIME).expect("a machine that was just on");
+        ReadingTime(OnceCell::from(begun))
+    }
+
+    #[test]
+    fn a_list_says_how_many_runs_the_next_one_reads_also_where_a_filter_hides_them() {
+        let (store, hidden) = (store(true), "app=nothing".parse().expect("a filter"));
+        let unread = |filter: &Filter, time| document(&store, "", filter, &time)["unread"].clone();
+        assert_eq!(unread(&Filter::default(), spent()), 1);
+        assert_eq!(unread(&hidden, spent()), 1);
+        assert_eq!(
+            unread(&hidden, ReadingTime::default()),
+            0,
+            "it was read though it does not fit"
+        );
+        assert_eq!(unread(&hidden, spent()), 0);
+    }
+
+    #[test]
+    fn a_run_that_is_elsewhere_is_none_that_the_next_list_reads_and_says_so() {
+        let list = document(&store(false), "", &Filter::default(), &ReadingTime::default());
+        assert_eq!(list["unread"], 0);
+        let why = list["runs"][0]["main_mark_why"].as_str();
+        assert!(why.is_some_and(|why| why.contains("collector's store")), "{why:?}");
+    }
 
     #[test]
     fn the_time_for_reading_begins_with_the_first_run_and_ends() {

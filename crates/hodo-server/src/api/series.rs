@@ -102,7 +102,7 @@ fn readings(
     most: usize,
 ) -> Value {
     let points = Points::within(&loaded.timeline.readings(machine, series), range, most);
-    let Points { x, mean, min, max, per_point } = points;
+    let Points { x, mean, min, max, per_point, .. } = points;
     let unit = machine.shown_unit(series);
     json!({"t_ns": x, "mean": mean, "min": min, "max": max, "per_point": per_point, "unit": unit})
 }
@@ -167,13 +167,19 @@ pub fn all_marks(loaded: &Loaded) -> impl Iterator<Item = (String, &'static str,
 }
 
 fn points_of(all: &[(f64, Option<f64>)], range: Option<[i64; 2]>, most: usize) -> Value {
-    let Points { x, mean, min, max, per_point } = Points::within(all, range, most);
-    json!({"x": x, "y": mean, "min": min, "max": max, "per_point": per_point})
+    let points = Points::within(all, range, most);
+    let Points { x, mean, min, max, per_point, not_positive, not_number } = points;
+    json!({
+        "x": x, "y": mean, "min": min, "max": max, "per_point": per_point,
+        "not_positive": not_positive, "not_number": not_number,
+    })
 }
 
-/// Over what, how many points, and of which stretch of the axis: nanoseconds, or steps.
+/// Which mark, over what, how many points, and of which stretch of the axis: nanoseconds, or steps. Its
+/// name is no part of the path: `..` would lead elsewhere.
 #[derive(Deserialize)]
 pub struct MarkWanted {
+    name: String,
     #[serde(default)]
     x: Axis,
     t0: Option<i64>,
@@ -191,11 +197,11 @@ enum Axis {
     Step,
 }
 
-/// `GET /api/runs/{run}/marks/{mark}`.
+/// `GET /api/runs/{run}/mark`.
 pub async fn mark(
     State(shared): State<Shared>,
-    Path((run, name)): Path<(String, String)>,
-    Query(MarkWanted { x, t0, t1, max, filter }): Query<MarkWanted>,
+    Path(run): Path<String>,
+    Query(MarkWanted { name, x, t0, t1, max, filter }): Query<MarkWanted>,
 ) -> Result<Response, ApiError> {
     let most = most(max);
     let part = Part { t0, t1, filter };

@@ -49,7 +49,7 @@ pub fn within(loaded: &Loaded, room: usize) -> Result<String, String> {
         answers.add(&format!("{run}/flame?by={by}"), &api::flame_of(loaded, by));
     }
     for (name, x, answer) in api::all_marks(loaded) {
-        let address = format!("{run}/marks/{}?x={x}&max=2000", component(&name));
+        let address = format!("{run}/mark?name={}&x={x}&max=2000", component(&name));
         answers.add(&address, &answer);
     }
     for (id, answer) in api::all_series(loaded) {

@@ -196,7 +196,7 @@ fn errors_say_what_to_do() {
         ("/api/runs/h200-training/spans/x", 400, "whole numbers"),
         ("/api/runs/h200-training/spans/18446744073709551615", 404, "no scope"),
         ("/api/runs/h200-training/search?q=", 400, "part of a name"),
-        ("/api/runs/h200-training/marks/none", 404, "/marks lists them"),
+        ("/api/runs/h200-training/mark?name=none", 404, "/marks lists them"),
     ];
     for (path, status, words) in asked {
         let answer = served.get(path);

@@ -71,9 +71,14 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
     assert_eq!((&run["app"], &run["state"]), (&"live".into(), &"live".into()));
     let id = run["id"].as_str().unwrap().to_owned();
     record(10, 20);
+    hodo::mark!("..", -1.0);
+    hodo::flush(FLUSH);
     // Nobody has opened it, and the list is told to be another all the same.
     events.next("runs");
-    assert!(served.json("/api/runs")["runs"][0]["scopes"].as_u64() >= Some(40));
+    let listed = served.json("/api/runs")["runs"][0].clone();
+    assert!(listed["scopes"].as_u64() >= Some(40));
+    assert_eq!(listed["main_mark"]["name"], "loss", "its arena is large, its records are not");
+    assert!(listed["main_mark_why"].is_null());
     let route = |route: &str| format!("/api/runs/{id}/{route}");
     let before = served.json(&route("tracks"));
     assert!(slices(&before) >= 20, "{before}");
@@ -104,10 +109,16 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
         let apart = same[key].as_u64().unwrap().abs_diff(hit[key].as_u64().unwrap());
         assert!(apart < 1_000_000, "{key}: {} {}", same[key], hit[key]);
     }
-    let marks = served.json(&route("marks/loss?x=step"));
+    let marks = served.json(&route("mark?name=loss&x=step"));
     assert_eq!(marks["x"].as_array().unwrap().len(), 50);
     assert_eq!(marks["x"][49], 49.0);
+    assert_eq!((&marks["not_positive"], &marks["not_number"]), (&0.into(), &0.into()));
     marks_of_a_stretch_have_their_neighbours(&served, &id, &marks);
+    let named_as_a_folder = served.json(&route("mark?name=.."));
+    assert_eq!(
+        (&named_as_a_folder["y"][0], &named_as_a_folder["not_positive"]),
+        (&(-1.0).into(), &1.into())
+    );
 
     grows_large(&served, &mut events, &id);
 
@@ -122,7 +133,7 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
 
 /// By step, and over a stretch of time in which no mark was made; fifty are there.
 fn marks_of_a_stretch_have_their_neighbours(served: &Served, id: &str, by_step: &Value) {
-    let get = |asked: &str| served.json(&format!("/api/runs/{id}/marks/loss?{asked}"));
+    let get = |asked: &str| served.json(&format!("/api/runs/{id}/mark?name=loss&{asked}"));
     let some = get("x=step&t0=10&t1=20&max=5");
     assert_eq!(some["x"], serde_json::json!([9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0]));
     assert_eq!((&some["y"][0], &some["y"][6]), (&by_step["y"][9], &by_step["y"][20]));
@@ -133,7 +144,7 @@ fn marks_of_a_stretch_have_their_neighbours(served: &Served, id: &str, by_step: 
     let between = (at(first) + at(first + 1)) / 2;
     let none = get(&format!("t0={between}&t1={}", between + 1));
     assert_eq!(none["y"], serde_json::json!([over_time["y"][first], over_time["y"][first + 1]]));
-    let refused = served.get(&format!("/api/runs/{id}/marks/loss?t0=9&t1=9"));
+    let refused = served.get(&format!("/api/runs/{id}/mark?name=loss&t0=9&t1=9"));
     assert_eq!(refused.status, 400);
 }
 
@@ -168,7 +179,7 @@ fn grows_large(served: &Served, events: &mut Events, id: &str) {
         nodes.filter(|node| node["name"] == name).map(|n| n["count"].as_i64().unwrap()).sum::<i64>()
     };
     assert_eq!((count("step"), count("inner")), (MANY_STEPS, MANY_STEPS));
-    let points = served.json(&route("marks/loss?x=step&max=20000"));
+    let points = served.json(&route("mark?name=loss&x=step&max=20000"));
     let per_point = points["per_point"].as_i64().unwrap();
     assert_eq!(
         points["x"].as_array().unwrap().len() as i64,

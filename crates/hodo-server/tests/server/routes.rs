@@ -110,7 +110,7 @@ fn the_report_is_that_of_the_command_line() {
     assert!(report.as_object_mut().unwrap().remove("kernels").is_some());
     let run = training.run();
     let tree = tree(&run, &Filter::default());
-    assert_eq!(report, document(&run, &tree, &by_total(&tree), 5));
+    assert_eq!(report, document(&run, &Filter::default(), &tree, &by_total(&tree), 5));
 }
 
 #[test]
@@ -370,9 +370,26 @@ fn readings_that_are_not_there_say_why() {
     let marks = training.get("marks");
     for mark in rows(&marks, "marks").iter().filter(|mark| mark["numbers"] != 0) {
         let name = mark["name"].as_str().unwrap();
-        let points = training.get(&format!("marks/{name}?x=step&max=10"));
+        let points = training.get(&format!("mark?name={name}&x=step&max=10"));
         assert!(rows(&points, "x").len() <= 10);
     }
+    let unnamed = training.served.get(&format!("/api/runs/{TRAINING}/mark"));
+    assert_eq!(unnamed.status, 400);
+}
+
+#[test]
+fn a_run_that_is_too_large_for_the_list_says_so() {
+    let training = Training::new();
+    let more = training.folder.path().join(TRAINING).join("p492-6483323d/more");
+    std::fs::write(more, vec![1; 17 << 20]).unwrap();
+    let runs = training.served.json("/api/runs");
+    let why = |id: &str| {
+        let run = rows(&runs, "runs").iter().find(|run| run["id"] == id).unwrap();
+        run["main_mark_why"].as_str().map(str::to_owned)
+    };
+    assert!(why(TRAINING).is_some_and(|why| why.contains("16 MiB")));
+    assert_eq!(why("again"), None);
+    assert_eq!(runs["unread"], 0, "it is never read for a list");
 }
 
 #[test]
@@ -415,6 +432,7 @@ fn what_is_asked_wrongly_is_refused_in_words() {
         "flame?by=luck",
         "walk?to=up",
         "report?filter=(",
+        "report?filter=(index%3D1)",
         "report?filter=variant%3D%22unclosed",
         "flame?filter=index%3E100+or+index%3C5",
         "range?filter=index%3D100..200",

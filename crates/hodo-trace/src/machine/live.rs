@@ -11,7 +11,7 @@ pub fn is_sampled(folder: &Path) -> bool {
 
 /// Whether anyone holds the lock at `path`. Asking for it would be in the way of a sampler that
 /// wants it, so the kernel's list is looked at.
-fn is_locked(path: &Path) -> bool {
+pub fn is_locked(path: &Path) -> bool {
     let Ok(file) = std::fs::metadata(path) else { return false };
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     locks.lines().any(|line| is_of(line, file.ino()))

@@ -99,9 +99,20 @@ impl<'a> Flame<'a> {
         let fits = |child: &NodeId| value(*child) >= self.least.max(1) && depth < MOST_DEPTH;
         let (shown, left): (Vec<NodeId>, Vec<NodeId>) = inside.into_iter().partition(fits);
         let rest = (!left.is_empty()).then(|| {
-            json!({"paths": left.len(), "value_ns": left.iter().map(|&n| value(n)).sum::<u64>()})
+            json!({"paths": self.paths_in(&left), "value_ns": left.iter().map(|&n| value(n)).sum::<u64>()})
         });
         (shown.into_iter().map(|child| self.node(child, depth)).collect(), json!(rest))
+    }
+
+    /// Nodes that have a time, and such inside them.
+    fn paths_in(&self, nodes: &[NodeId]) -> usize {
+        let (mut left, mut paths) = (nodes.to_vec(), 0);
+        while let Some(node) = left.pop() {
+            paths += 1;
+            let inside = self.sums.paths.nodes[node as usize].children.iter();
+            left.extend(inside.map(|&(_, child)| child).filter(|&n| self.values[n as usize] > 0));
+        }
+        paths
     }
 
     fn node(&self, node: NodeId, depth: usize) -> Value {

@@ -31,13 +31,20 @@ pub struct Points {
     pub max: Vec<Option<f64>>,
     /// Points in each group, but for the last.
     pub per_point: usize,
+    /// Values at or below 0, for which a log axis has no place.
+    pub not_positive: usize,
+    /// Places that have no number: NaN, infinite, text, or nothing captured. Beside numbers of the same
+    /// group they leave no gap.
+    pub not_number: usize,
 }
 
 impl Points {
     /// Puts `all`, which are in order, into at most `most` groups.
     pub fn new(all: &[(f64, Option<f64>)], most: usize) -> Points {
         let per_point = all.len().div_ceil(most.max(1)).max(1);
-        let mut points = Points { per_point, ..Points::default() };
+        let not_positive = all.iter().filter(|point| is_not_positive(point.1)).count();
+        let not_number = all.iter().filter(|point| point.1.is_none()).count();
+        let mut points = Points { per_point, not_positive, not_number, ..Points::default() };
         for group in all.chunks(per_point) {
             let values = || group.iter().filter_map(|point| point.1);
             let count = values().count();
@@ -67,10 +74,16 @@ impl Points {
 
     fn put(&mut self, at: usize, (x, value): (f64, Option<f64>)) {
         self.x.insert(at, x);
+        self.not_positive += usize::from(is_not_positive(value));
+        self.not_number += usize::from(value.is_none());
         for column in [&mut self.mean, &mut self.min, &mut self.max] {
             column.insert(at, value);
         }
     }
+}
+
+fn is_not_positive(value: Option<f64>) -> bool {
+    value.is_some_and(|value| value <= 0.0)
 }
 
 impl Timeline {
@@ -180,6 +193,31 @@ mod tests {
         assert_eq!(points.min, [Some(1.0), Some(2.0), None]);
         assert_eq!(points.max, [Some(5.0), Some(2.0), None]);
         assert_eq!(Points::new(&[], 10).x, [0.0; 0]);
+    }
+
+    #[test]
+    fn values_that_a_log_axis_has_no_place_for_are_counted_one_by_one() {
+        let all: Vec<(f64, Option<f64>)> =
+            (0..5000).map(|at| (f64::from(at), Some(f64::from(3 - at % 2 * 4)))).collect();
+        let points = Points::new(&all, 2000);
+        assert!(points.mean.iter().all(|mean| *mean > Some(0.0)));
+        assert_eq!(points.not_positive, 2500);
+        assert_eq!(
+            Points::within(&all, Some([10, 20]), 2).not_positive,
+            6,
+            "with the one before it"
+        );
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_are_counted_also_beside_numbers() {
+        let all: Vec<(f64, Option<f64>)> =
+            (0..4000).map(|at| (f64::from(at), (at % 7 != 0).then_some(1.0))).collect();
+        let points = Points::new(&all, 2000);
+        assert!(points.mean.iter().all(Option::is_some), "no gap tells of them");
+        assert_eq!(points.not_number, 572);
+        let stretch = Points::within(&all, Some([8, 14]), 2);
+        assert_eq!(stretch.not_number, 2, "the one before it and the one after it");
     }
 
     #[test]

@@ -432,13 +432,33 @@ fn failures_and_open_scopes_are_told_from_the_inside_out() {
     r.flagged(inner, outer, "inner", 200, 250, flag::FAILED);
     r.flagged(outer, SpanId::NONE, "outer", 100, 300, flag::FAILED);
     let run = read(&r);
-    let failed = run.failed();
+    let failed = run.failed(&Filter::default());
     assert_eq!(failed.len(), 1);
     let names: Vec<_> = failed[0].path.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["inner", "outer"]);
     assert_eq!((failed[0].after_ns, failed[0].duration_ns), (Some(199), Some(50)));
     assert_eq!(failed[0].error.as_deref(), Some("NaN"));
-    assert!(run.open_scopes().is_empty());
+    assert!(run.open_scopes(&Filter::default()).is_empty());
+}
+
+#[test]
+fn endings_are_of_scopes_that_fit_the_filter() {
+    let mut r = Records::new(1);
+    for (name, from, flags) in [("load", 100, flag::FAILED), ("save", 200, flag::LEFT_OPEN)] {
+        let id = r.id(1);
+        r.flagged(id, SpanId::NONE, name, from, from + 50, flags);
+    }
+    let run = read(&r);
+    let start_ns = run.start_ns().expect("times");
+    let of = |filter: &Filter| (run.failed(filter).len(), run.open_scopes(filter).len());
+    let named = |text: &str| of(&text.parse().expect(text));
+    assert_eq!((named("load"), named("save"), named("none")), ((1, 0), (0, 1), (0, 0)));
+    let open_in = Some([start_ns, start_ns + 140]);
+    assert_eq!(of(&Filter { open_in, ..Filter::default() }), (1, 0));
+    let filter: Filter = "save".parse().expect("a name");
+    let tree = hodo_trace::tree(&run, &filter);
+    let document = hodo_trace::document(&run, &filter, &tree, &[], 5);
+    assert_eq!((&document["failed"]["count"], &document["open"]["count"]), (&0.into(), &1.into()));
 }
 
 /// A path that holds every other path's names would take the square of the depth.
@@ -454,7 +474,8 @@ fn a_document_of_deep_nesting_names_parents_and_stays_small() {
     }
     let run = read(&r);
     let tree = hodo_trace::tree(&run, &Filter::default());
-    let document = hodo_trace::document(&run, &tree, &hodo_trace::by_total(&tree), 10);
+    let document =
+        hodo_trace::document(&run, &Filter::default(), &tree, &hodo_trace::by_total(&tree), 10);
     let nodes = document["nodes"].as_array().expect("nodes");
     assert_eq!(nodes.len(), DEPTH);
     let mut at = nodes.len() - 1;
