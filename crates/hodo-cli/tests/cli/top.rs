@@ -74,7 +74,9 @@ fn the_terminal_is_given_back_on_quit_and_on_sigterm() {
         let screen = tmux.wait(end, |screen| screen.contains(code));
         assert!(screen.contains("as before") && !screen.contains("SM clock"), "{screen}");
         assert!(tmux.is_given_back(), "after {end}");
+        // Not before the prompt: what is typed while the screen is cleared goes with it.
         tmux.line("clear; echo as before");
+        tmux.wait("the prompt on a clear screen", |screen| screen.trim_end() == "as before\n$");
     }
     tmux.line("stty -a | tr ';' '\\n' | grep -o '[-]*icanon.* [-]*echo '");
     tmux.wait("an ordinary terminal", |screen| screen.contains("\nicanon"));
