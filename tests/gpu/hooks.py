@@ -6,7 +6,7 @@ Plain scripts of torch, transformers and lightning run twice each: with one line
 with none under `hodo run --hooks`. Their trees are compared with what the script does, and every pass
 of forward, backward and optimizer must have GPU time: from kernels, and in a third run, where these are
 not recorded, from CUDA events. Then as many graph breaks as without hodo, scopes of CUDA graphs, bytes
-of the allocator, and the MLP loop of launches: none, scopes by hand, hooks, and the peer's hooks
+of the allocator, what checkpoints compute anew, and the MLP loop of launches: none, scopes by hand, hooks, and the peer's hooks
 (`--peers` names a folder with the package `cirron`), interleaved; and for so many seconds only the two
 that the bar is of, in shorter turns, which tells them apart on a host that is not quiet. Ends with 1 if
 something is not as it should be. Trees and rounds are written to the folder.
@@ -148,6 +148,42 @@ big = torch.nn.Linear(1024, 1 << 16, device="cuda")
 big(x)
 torch.cuda.synchronize()
 """
+# On a GPU autograd passes back on a thread of its own; a second pass goes on beside on another's.
+CHECKPOINTS = """
+import threading
+import hodo
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+hodo.profile(layers=1)
+
+class Saves(nn.Module):
+    def __init__(self, reentrant):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256))
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=self.reentrant)
+
+def passes(reentrant, name):
+    model = Saves(reentrant).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    with hodo.scope(name):
+        for _ in range(10):
+            model(torch.randn(64, 256, device="cuda", requires_grad=True)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+other = threading.Thread(target=passes, args=(False, "beside"))
+passes(True, "reentrant")
+passes(False, "not reentrant")
+other.start()
+passes(False, "at once")
+other.join()
+torch.cuda.synchronize()
+"""
 # One process changes between these: hooks are undone by `shutdown`.
 IN_TURNS = ("none", "scopes by hand", "hooks", "hooks, layers=1")
 PAIR = ("scopes by hand", "hooks")
@@ -239,6 +275,30 @@ def graphs(out: pathlib.Path) -> str:
     assert last["memory_peak_bytes"] >= 1024 * 65536 * 4, last
     assert "memory_delta_bytes" in last
     return f"10 replays, 1 capture; the last forward peaks at {last['memory_peak_bytes'] / 2**20:.0f} MiB"
+
+
+def checkpoints(out: pathlib.Path) -> str:
+    """What is computed anew is inside of the pass that asks for it, with its GPU time."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hodo-hooks-"))
+    (folder / "script.py").write_text(CHECKPOINTS)
+    busy = 0.0
+    for way in ("kernels", "CUDA events"):
+        dir = folder / way
+        level = "monitor" if way == "CUDA events" else "trace"
+        check.run([sys.executable, folder / "script.py"], dir=dir, HODO_GPU=level)
+        text = [check.package() / "bin" / "hodo", "report", check.only_run(dir)]
+        tree = subprocess.run([str(part) for part in text], capture_output=True, text=True).stdout
+        (out / f"checkpoints-{way.replace(' ', '-')}.txt").write_text(tree)
+        found = nodes(dir)
+        for name in ("reentrant", "not reentrant", "beside", "at once"):
+            anew = found[(name, "backward", "recompute")]
+            assert anew["count"] == found[(name, "backward")]["count"] == 10, f"{name}: {anew['count']}"
+            busy += gpu_ms(anew, way == "CUDA events")
+        elsewhere = [path for path in found if "recompute" in path and path[1:3] != ("backward", "recompute")]
+        assert not elsewhere, elsewhere
+        failed = [path for path, node in found.items() if node["failed"]]
+        assert not failed, failed
+    return f"4 x 10 passes, each computed anew inside of its own backward, {busy:.3f} ms of GPU time there"
 
 
 class Loop:
@@ -482,6 +542,7 @@ def main() -> None:
     if options.only in (None, "compile"):
         checked("torch.compile", lambda: compiled(options.out))
         checked("CUDA graphs, memory", lambda: graphs(options.out))
+        checked("checkpoints", lambda: checkpoints(options.out))
     table, is_cheap = [], True
     if options.only in (None, "overhead"):
         table, is_cheap = overhead(options.rounds, options.peers, options.out)
