@@ -48,8 +48,11 @@ class Window:
             if self._timer is not None:
                 self._timer.cancel()
             if self._open:
-                self._open = False
-                _hodo.gpu_window_end()
+                try:
+                    _hodo.gpu_window_end()
+                finally:
+                    # Not before: who sees it closed may open another.
+                    self._open = False
 
     def __enter__(self) -> Window:
         return self

@@ -133,8 +133,17 @@ assert (told["samples"], told["outside_scope"], told["scope"]) == (50, 25, "forw
 
 def test_a_window_ends_after_its_time(tmp_path: Path, fakes: dict[str, str]) -> None:
     code = """
+import threading
+stepped = threading.Event()
+class Timer(threading.Timer):
+    "Whose time begins after the step, however slow the machine is."
+    def run(self):
+        stepped.wait()
+        super().run()
+threading.Timer = Timer
 window = hodo.window(seconds=0.05)
 step()
+stepped.set()
 while window.is_open:
     time.sleep(0.01)
 again = hodo.window(seconds=60)
@@ -142,6 +151,24 @@ assert again.is_open, again.reason
 """
     run = sampled(tmp_path, fakes, code)
     assert run.report["processes"][0]["gpu"]["samples"] == 6
+
+
+def test_a_window_said_it_was_over_before_another_could_be_opened(
+    tmp_path: Path, fakes: dict[str, str]
+) -> None:
+    code = """
+from hodo import _hodo
+ends, seen = _hodo.gpu_window_end, []
+def end():
+    seen.append(window.is_open)
+    ends()
+_hodo.gpu_window_end = end
+window = hodo.window()
+window.end()
+window.end()
+assert seen == [True] and not window.is_open, seen
+"""
+    sampled(tmp_path, fakes, code)
 
 
 @pytest.mark.parametrize(
