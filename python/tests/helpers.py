@@ -135,7 +135,7 @@ class Run:
     @cached_property
     def _spans(self) -> list[dict[str, Any]]:
         command = [str(runs.PROGRAM), "export", "--to", "chrome", "--dir", str(self.dir)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
         # A scope that belongs to no thread is a pair of events, and the first has all there is.
         kinds = ("X", "b")
         events = json.loads(done.stdout)["traceEvents"]

@@ -49,7 +49,7 @@ def run(
     *args: str,
     flags: tuple[str, ...] = (),
     expect: int | None = 0,
-    timeout: float = 120,
+    timeout: float = 600,
     **env: str,
 ) -> Ended:
     """Runs ``code`` as a program of its own."""
@@ -65,7 +65,7 @@ def run(
 def report(dir: Path, *args: str) -> dict[str, Any]:
     """What ``hodo report --json`` says of the newest run in ``dir``."""
     command = [str(PROGRAM), "report", "--json", "--dir", str(dir), *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import hodo.compat.gpufl as gpufl
 import pytest
+import runs
 from helpers import record
 
 START = "import hodo.compat.gpufl as gpufl\n"
@@ -239,7 +240,9 @@ print("well")
 """,
     )
     assert run.output.strip() == "well"
-    assert len(list(tmp_path.glob("**/machine-*/samples-*.hodo"))) == 3
+    folders = [file.parent.name for file in tmp_path.glob("*/run.json")]
+    machines = [runs.report(tmp_path, folder)["machines"] for folder in folders]
+    assert [len(each) for each in machines] == [1, 1, 1] and all(each[0]["series"] for each in machines)
 
 
 def test_what_is_not_done_is_counted_and_said_once(tmp_path: Path) -> None:

@@ -43,10 +43,14 @@ def dedent(code: str) -> str:
     return textwrap.dedent(code)
 
 
+def acknowledged(dir: Path) -> int:
+    """How many scopes the program says that it has closed."""
+    return int.from_bytes((dir / "acknowledged").read_bytes(), "little")
+
+
 def check(dir: Path, opened: bool) -> None:
-    acknowledged = int.from_bytes((dir / "acknowledged").read_bytes(), "little")
     closed = runs.node(dir, "closed")
-    assert closed["count"] == acknowledged == 1000
+    assert closed["count"] == acknowledged(dir) == 1000
     loss = next(mark for mark in closed["marks"] if mark["name"] == "loss")
     assert loss["count"] == 1000
     assert runs.node(dir, "open")["open"] == int(opened)
@@ -56,7 +60,7 @@ def check(dir: Path, opened: bool) -> None:
     ("end", "code", "opened"),
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, True),
-        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", -signal.SIGTERM, True),
+        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", -signal.SIGTERM, True),
         ("os._exit(7)", 7, True),
         ("os.abort()", -signal.SIGABRT, True),
         ("sys.exit(3)", 3, False),
@@ -79,7 +83,7 @@ def test_an_interrupt_that_is_caught_changes_nothing(tmp_path: Path) -> None:
     try:
         with hodo.scope("interrupted"):
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(5)
+            time.sleep(60)
     except KeyboardInterrupt:
         pass
     assert before == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
@@ -105,14 +109,15 @@ def test_killed_at_a_random_moment(tmp_path: Path, round: int) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"on\n"
+    while acknowledged(tmp_path) <= 100:
+        time.sleep(0.01)
     time.sleep(0.05 + 0.07 * round % 0.6)
     process.kill()
     process.wait()
-    acknowledged = int.from_bytes((tmp_path / "acknowledged").read_bytes(), "little")
+    closed_before = acknowledged(tmp_path)
     report = runs.report(tmp_path)
     closed = runs.node(tmp_path, "closed")
-    assert closed["count"] - closed["open"] in (acknowledged, acknowledged + 1)
-    assert acknowledged > 100
+    assert closed["count"] - closed["open"] in (closed_before, closed_before + 1)
     assert sum(process["lost"] for process in report["processes"] if "lost" in process) == 0
 
 
@@ -130,6 +135,8 @@ def test_ten_thousand_short_threads(tmp_path: Path) -> None:
             threads = [threading.Thread(target=work, args=(j,)) for j in range(i, i + 20)]
             for thread in threads: thread.start()
             for thread in threads: thread.join()
+            # What waits to be written takes memory: as much on a machine that is slow to write it.
+            if i % 100 == 0: assert hodo.flush(60)
 
     burst(0, 1000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -177,7 +184,7 @@ CHILDREN = """
                 context = multiprocessing.get_context(method)
                 workers = [context.Process(target=child, args=(i,)) for i in range(4)]
                 for worker in workers: worker.start()
-                for worker in workers: worker.join(60)
+                for worker in workers: worker.join()
                 assert all(worker.exitcode == 0 for worker in workers)
         with hodo.scope("after"):
             pass
@@ -239,7 +246,7 @@ def test_fork_under_load(tmp_path: Path) -> None:
     for thread in threads: thread.join()
     """
     forks = 200 if HEAVY else 40
-    runs.run(tmp_path, code.replace("FORKS", str(forks)), flags=("-W", "ignore"), timeout=300)
+    runs.run(tmp_path, code.replace("FORKS", str(forks)), flags=("-W", "ignore"))
     got = runs.paths(tmp_path)
     assert got[("fork",)] == forks and got[("fork", "child")] == forks
 
@@ -256,11 +263,13 @@ def test_daemon_threads_at_exit(tmp_path: Path) -> None:
 
     for _ in range(8):
         threading.Thread(target=load, daemon=True).start()
+    while not hodo.health()["produced"]["spans"]:
+        time.sleep(0.001)
     time.sleep(0.02)
     """
     for i in range(500 if HEAVY else 15):
         dir = tmp_path / str(i)
-        ended = runs.run(dir, code, timeout=30, HODO_MEMORY="4m")
+        ended = runs.run(dir, code, HODO_MEMORY="4m")
         assert ended.err == "", ended.err
         if i % 50 == 0:
             assert runs.node(dir, "load")["count"] > 0
@@ -378,7 +387,7 @@ HOSTILE = """
 
 
 def test_hostile_names_attributes_and_marks_cost_their_neighbours_nothing(tmp_path: Path) -> None:
-    runs.run(tmp_path, HOSTILE, timeout=300, HODO_MEMORY="256m")
+    runs.run(tmp_path, HOSTILE, HODO_MEMORY="256m")
     node = runs.node(tmp_path, "good")
     assert node["count"] == 5000 and node["failed"] == 0
     assert next(mark for mark in node["marks"] if mark["name"] == "good")["count"] == 5000
@@ -400,7 +409,7 @@ def test_signals_at_any_moment(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
     end = time.monotonic() + 2
     count = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or hits <= 100:
         for i in range(100):
             with hodo.scope("work", i, a=1, b="x"):
                 pass

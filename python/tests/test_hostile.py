@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Iterator[Path]:
 
 
 def paths(dir: Path) -> dict[tuple[str, ...], int]:
-    assert hodo.flush()
+    assert hodo.flush(60)
     return dict(runs.paths(dir))
 
 
@@ -219,7 +219,7 @@ def test_tasks_that_wait_when_their_thread_ends_are_left_open(run: Path) -> None
     worker = threading.Thread(target=thread)
     worker.start()
     worker.join()
-    assert hodo.flush()
+    assert hodo.flush(60)
     node = runs.node(run, "task")
     assert node["count"] == 50 and node["open"] == 50
     for tasks in kept[0]:
@@ -342,7 +342,7 @@ def test_an_interrupt_in_a_values_own_code_is_not_lost(tmp_path: Path) -> None:
     try:
         with hodo.scope("x", v=Interrupted()):
             pass
-        time.sleep(5)
+        time.sleep(60)
     except KeyboardInterrupt:
         print("interrupted")
     """

@@ -109,7 +109,7 @@ for _ in range(5):
         thread.start()
     for thread in threads:
         thread.join()
-    assert hodo.flush()
+    assert hodo.flush(60)
     print(len(hodo.open(hodo.health()["run"]).spans().fetchall()))
 """
     assert runs.run(tmp_path, code).out.split() == ["1600", "3200", "4800", "6400", "8000"]
@@ -409,7 +409,8 @@ def test_samples_are_drawn(tmp_path: Path, pyplot: Any) -> None:
         import hodo, time
         hodo.init(app="sampled")
         with hodo.scope("wait"):
-            time.sleep(1)
+            while hodo.health()["telemetry"]["rounds"] < 10:
+                time.sleep(0.01)
         hodo.shutdown()
     """
     runs.run(tmp_path, code, HODO_TELEMETRY="50ms")

@@ -25,7 +25,7 @@ def launch(dir: Path, code: str, *args: str, **env: str) -> subprocess.Completed
     script = runs.written(dir, code)
     command = [str(runs.PROGRAM), "run", "--", sys.executable, str(script), *args]
     return subprocess.run(
-        command, env=runs.environment(dir / "runs", **env), capture_output=True, text=True, timeout=120
+        command, env=runs.environment(dir / "runs", **env), capture_output=True, text=True, timeout=600
     )
 
 

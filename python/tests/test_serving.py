@@ -167,6 +167,8 @@ async def some():
                 break
         stream(n)
         await asyncio.sleep(0)           # lets the loop close what was left
+        if n % 100 == 0:
+            assert hodo.flush(60)        # what is written at once takes memory too
 
 asyncio.run(some())
 before, objects = resident(), len(gc.get_objects())

@@ -35,10 +35,13 @@ with hodo.scope("goes on"):
 with hodo.scope("fails"):
     assert list(read(rows("a", ValueError()))) == ["a", "ValueError"]
 with hodo.scope("dropped"):
+    before = time.monotonic()
     items = rows("a", LookupError())
     assert [next(items), next(read(items))] == ["a", "LookupError"]
+    took = time.monotonic() - before
     time.sleep(0.2)
     del items
+    print(took)
 with hodo.scope("after the end"):
     items = rows("a")
     assert list(items) == ["a"]
@@ -50,7 +53,7 @@ with hodo.scope("after the end"):
     errors = [attributes.get("error") for attributes in run.attributes("request")]
     assert errors == [None, "ValueError", "LookupError", None]
     assert run.marks("goes on", "request")["output_tokens"]["last"] == 3
-    assert run.marks("dropped", "request")["request_duration_ms"]["last"] < 200, "until it failed"
+    assert run.marks("dropped", "request")["request_duration_ms"]["last"] < float(run.output) * 1e3 + 100, "until it failed"
     assert all("closed_early" not in node["marks"] for node in run.report["nodes"])
 
 
@@ -80,7 +83,7 @@ async def main():
             got.append("ping")
         items.queue.put_nowait(item)
         try:
-            got.append(await asyncio.wait_for(items.__anext__(), 10))
+            got.append(await asyncio.wait_for(items.__anext__(), 300))
         except StopAsyncIteration:
             break
     assert got == ["ping", "a", "ping", "b", "ping"], got
@@ -104,7 +107,7 @@ class Rows:
         with hodo.scope("read"), self.lock:
             self.left -= 1
             left = self.left
-        if left >= 36: self.both.wait(20)      # four are in it at a time
+        if left >= 36: self.both.wait(300)     # four are in it at a time
         if left < 0: raise StopIteration
         return "x"
 

@@ -65,7 +65,8 @@ def stream(how):
 async def async_stream(how):
     for i in range(3):
         if how == "hangs" and i == 1:
-            await asyncio.sleep(60)
+            hangs.set()
+            await asyncio.sleep(3600)
         if how == "fails" and i == 2:
             raise OSError("lost")
         await asyncio.sleep(0)
@@ -97,6 +98,8 @@ next(half)
 del half, i
 
 async def main():
+    global hangs
+    hangs = asyncio.Event()
     async_stream("never read")
     assert await read("left", 1) == [0]
     try:
@@ -105,13 +108,18 @@ async def main():
     except OSError:
         pass
     try:
-        async with asyncio.timeout(0.01):
+        async with asyncio.timeout(None) as limit:
+            async def expires():
+                await hangs.wait()
+                limit.reschedule(asyncio.get_running_loop().time())
+            expiring = asyncio.create_task(expires())
             await read("hangs")
         raise SystemExit("not raised")
     except TimeoutError:
-        pass
+        await expiring
+    hangs.clear()
     task = asyncio.create_task(read("hangs"))
-    await asyncio.sleep(0.01)
+    await hangs.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     async with contextlib.aclosing(async_stream("thrown into")) as items:
@@ -162,7 +170,7 @@ async def main():
     await held.aclose()
     return held
 also_held = asyncio.run(main())
-end = time.monotonic() + 10
+end = time.monotonic() + 300
 while states() != ["closed", "closed"]:
     assert time.monotonic() < end, states()
 thrown = stream()

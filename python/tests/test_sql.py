@@ -224,7 +224,7 @@ def test_a_query_that_takes_too_long_is_stopped(training: Path, engine: str) -> 
 def test_a_query_that_needs_too_much_is_stopped(training: Path, engine: str) -> None:
     large = "select a.id, b.id, c.id, d.path from spans a, spans b, spans c, spans d order by 4, 3, 2, 1"
     with pytest.raises(MemoryError, match="memory_bytes"):
-        hodo.sql(f"select * from ({large})", training, memory_bytes=32 << 20)
+        hodo.sql(f"select * from ({large})", training, timeout_s=None, memory_bytes=32 << 20)
 
 
 def test_limits_that_make_no_sense_are_refused(training: Path, engine: str) -> None:
