@@ -20,7 +20,7 @@ def launched(dir: Path, code: str, flag: str = "--hooks") -> subprocess.Complete
         (file.parent / f"{name}.py").write_text(KERAS)
     command = [str(runs.PROGRAM), "run", flag, "--", sys.executable, str(file)]
     env = runs.environment(dir, OMP_NUM_THREADS="1")
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, cwd=dir)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, cwd=dir)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -169,7 +169,7 @@ def test_hooking_while_another_thread_imports_does_not_block_both(ran: Any, tmp_
         import faulthandler, os, sys, threading
         os.environ["HODO_HOOKS"] = "torch"
         sys.path.insert(0, os.environ["MODULES"])
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(300, exit=True)
         import hodo
         from hodo import _control, hooks
         hooks.FRAMEWORKS = {"torch": {"slow_hooks": "slow_framework"}}

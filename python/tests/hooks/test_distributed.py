@@ -75,7 +75,7 @@ def two(tmp_path: Path) -> Any:
             for rank in range(2)
         ]
         try:
-            told = [each.communicate(timeout=120) for each in ranks]
+            told = [each.communicate(timeout=600) for each in ranks]
         finally:
             for each in ranks:
                 each.kill()

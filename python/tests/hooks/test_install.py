@@ -150,7 +150,7 @@ def test_hodo_run_needs_no_line_at_all(tmp_path: Path, flag: str) -> None:
     env = runs.environment(tmp_path, OMP_NUM_THREADS="1")
     env["PYTHONPATH"] = f"{tmp_path / 'site'}:{env['PYTHONPATH']}"
     command = [str(runs.PROGRAM), "run", flag, "--", sys.executable, str(file)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "mine too" in done.stdout, "the one that is hidden runs"
     paths = runs.paths(tmp_path)
@@ -160,7 +160,7 @@ def test_hodo_run_needs_no_line_at_all(tmp_path: Path, flag: str) -> None:
 def test_a_python_without_frameworks_records_nothing(tmp_path: Path) -> None:
     command = [str(runs.PROGRAM), "run", "--hooks", "--", sys.executable, "-c", "print(1)"]
     env = runs.environment(tmp_path)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == "1\n", done.stderr
     assert not list(tmp_path.rglob("*.hodo"))
 

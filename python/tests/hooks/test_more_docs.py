@@ -56,7 +56,7 @@ def test_programs_without_a_line_of_hodo(tmp_path: Path, name: str) -> None:
     env = {"KERAS_BACKEND": backends[0], "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
     command = [str(runs.PROGRAM), "run", "--hooks", "--", sys.executable, str(program)]
     done = subprocess.run(
-        command, env=runs.environment(tmp_path, **env), capture_output=True, text=True, timeout=120
+        command, env=runs.environment(tmp_path, **env), capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0 and "rror" not in done.stderr, done.stderr
     counts = {tuple(node["path"]): node["count"] for node in Run(tmp_path).report["nodes"]}

@@ -10,7 +10,7 @@ import pytest
 def test_a_pass_that_another_thread_ends_does_not_hang_the_one_around_it(trained: Any) -> None:
     run = trained("""
         import faulthandler, threading
-        faulthandler.dump_traceback_later(30, exit=True)
+        faulthandler.dump_traceback_later(300, exit=True)
 
         def validated():
             for item in loader:

@@ -21,6 +21,15 @@ class Set(torch.utils.data.Dataset):
             os.kill(os.getpid(), signal.SIGKILL)
         with hodo.scope("read"):
             return torch.zeros(4)
+
+def told_of_ends():
+    "One that is noticed by its end is told of by its signal too, which raises wherever the program is then."
+    import multiprocessing, time
+    try:
+        while multiprocessing.active_children():
+            time.sleep(0.01)
+    except RuntimeError:
+        pass
 """
 
 
@@ -59,6 +68,7 @@ if __name__ == "__main__":
                 pass
         except (RuntimeError, OSError, EOFError):
             # Noticed by its signal, by its end, or because it does not answer.
+            told_of_ends()
             kills._iterator = None
         else:
             raise AssertionError("it was not killed")
@@ -100,7 +110,7 @@ if __name__ == "__main__":
             for _ in fails:
                 pass
         except (ValueError, RuntimeError, OSError, EOFError):
-            pass
+            told_of_ends()
         else:
             raise AssertionError("it did not fail")
         assert fails.noted() is None
@@ -121,8 +131,10 @@ def test_a_handler_of_signals_that_raises_anywhere(trained: Any) -> None:
             signal.setitimer(signal.ITIMER_REAL, seconds)
 
         def passes():
+            global given
+            given = 0
             for _ in loader:
-                pass
+                given += 1
 
         def took():
             began = time.perf_counter()
@@ -133,9 +145,9 @@ def test_a_handler_of_signals_that_raises_anywhere(trained: Any) -> None:
         one = min(took() for _ in range(21))
         signal.signal(signal.SIGALRM, raises)
         random.seed(7)
-        raised = 0
+        raised = inside = 0
         # Until so many, not for so many passes: a fast machine would be through with most of them before.
-        while raised < 300:
+        while raised < 300 or inside < 150:
             try:
                 try:
                     rings_in(random.uniform(1e-6, one))
@@ -144,6 +156,7 @@ def test_a_handler_of_signals_that_raises_anywhere(trained: Any) -> None:
                     rings_in(0)
             except Now:
                 raised += 1
+                inside += 0 < given < len(loader)
             assert hodo.current().id is None
     """)
     assert run.node("epoch")["failed"] > 100

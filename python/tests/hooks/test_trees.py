@@ -90,7 +90,7 @@ def test_the_tree_is_the_one_beside_the_program(tmp_path: Path, name: str) -> No
             pytest.skip(f"{each} is not installed")
     command = [sys.executable, str(SNIPPETS / f"{name}.py")]
     env = runs.environment(tmp_path, **ENVIRONMENT)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     tree = drawn(Run(tmp_path))
     file = SNIPPETS / f"{name}.txt"
