@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
         """Runs a program to its end, however it ends."""
         return subprocess.run(
             [program, *arguments], env=self.environment(library, **env), text=True,
-            capture_output=True, cwd=self.folder, timeout=120
+            capture_output=True, cwd=self.folder, timeout=600
         )
 
     def run_well(self, program: Path, *arguments: str, library: Path | None = BUILT,

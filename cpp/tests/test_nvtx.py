@@ -140,7 +140,7 @@ class Nvtx(NvtxCase):
         self.assertEqual(child.stdout.readline(), "ready\n")
         program = self.report()["processes"][0]["info"]["pid"]
         os.kill(program, signal.SIGKILL)
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=600)
         self.assertEqual(child.returncode, -signal.SIGKILL)
         self.assertIn("4 scopes, 3 of them left open in ", errors)
         report = self.report()

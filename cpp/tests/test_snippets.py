@@ -53,7 +53,7 @@ class Snippets(Case):
         runs = self.folder / "runs"
         subprocess.run(["rm", "-rf", runs], check=True)
         done = subprocess.run(list(map(str, start)), env=self.environment(PYTHONPATH=SITE or ""),
-                              text=True, capture_output=True, timeout=60)
+                              text=True, capture_output=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         nodes = self.report()["nodes"]
         marks = [(n["path"], m["name"], m["count"], m["summary"]) for n in nodes for m in n["marks"]

@@ -1,6 +1,7 @@
 // Every feature once; what must come back is returned and asserted, the tree is the test's.
 #include <hodo/hodo.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <list>
@@ -226,7 +227,7 @@ int main() {
   a_scope_that_outlives_its_thread();
   numbers();
   names_at_one_address();
-  CHECK(hodo::flush() == (records ? hodo::Flushed::done : hodo::Flushed::off));
+  CHECK(hodo::flush(std::chrono::minutes(1)) == (records ? hodo::Flushed::done : hodo::Flushed::off));
   const hodo::Health health = hodo::health();
   CHECK(health.on == records);
   CHECK(health.lost.spans == 0 && health.internal_errors == 0);

@@ -1,6 +1,7 @@
 // A program as GPUFlight's pages show it; nothing in it knows hodo.
 #include <gpufl/gpufl.hpp>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,6 @@ int main() {
   GFL_SYSTEM_START("load");
   gpufl::counter("tokens").add(512);
   GFL_SYSTEM_STOP("load");
+  std::getchar();  // the machine is read beside it: until somebody has seen that
   gpufl::shutdown();
 }

@@ -60,7 +60,7 @@ int main(void) {
   hodo_leave_new_scope();
   CHECK(hodo_current_scope_id() == 1);
 
-  CHECK(hodo_flush(10000) == 0);
+  CHECK(hodo_flush(60000) == 0);
   hodo_health health = {.struct_size = sizeof health};
   hodo_get_health(&health);
   CHECK(health.on && health.lost.spans == 0 && health.double_closed == 1);
