@@ -17,8 +17,8 @@ started() {
     shift 2
     "$@" >"$said" 2>/dev/null &
     servers+=($!)
-    for _ in $(seq 100); do
-        grep -q "$word" "$said" && break
+    until grep -q "$word" "$said"; do
+        kill -0 "${servers[-1]}" || { echo "api: the server did not start" >&2; exit 1; }
         sleep 0.1
     done
 }

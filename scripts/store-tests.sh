@@ -7,13 +7,11 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/hodo-store.XXXXXX")
 server=
 trap '[[ -z $server ]] || kill "$server"; rm -rf "$scratch"' EXIT
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-"$cache/venv-sql/bin/python" -c 'from moto.server import main; main()' -H 127.0.0.1 -p "$port" \
-    >"$scratch/log" 2>&1 &
+# It takes a port that is free, and says which.
+"$cache/venv-sql/bin/python" -c 'from moto.server import main; main()' -H 127.0.0.1 -p 0 >"$scratch/log" 2>&1 &
 server=$!
-endpoint=http://127.0.0.1:$port
-for _ in $(seq 100); do
-    curl --silent --fail --output /dev/null --request PUT "$endpoint/runs" && break
+until endpoint=$(grep -m1 -oE 'http://127\.0\.0\.1:[0-9]+$' "$scratch/log") &&
+    curl --silent --fail --output /dev/null --request PUT "$endpoint/runs"; do
     kill -0 "$server" || { cat "$scratch/log" >&2; exit 1; }
     sleep 0.2
 done
