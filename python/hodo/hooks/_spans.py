@@ -31,6 +31,7 @@ class State:
     variables costs more than one at these."""
 
     __slots__ = (
+        "backward",
         "backwards",
         "cleared",
         "depth",
@@ -38,7 +39,6 @@ class State:
         "evaluating",
         "fetching",
         "forwards",
-        "is_backward",
         "is_foreign",
         "is_optimizing",
         "is_tracing",
@@ -56,7 +56,8 @@ class State:
         """How many modules are being called, up to the deepest that has a scope."""
         self.modules: list[Any] = []
         """Those modules."""
-        self.is_backward = False
+        self.backward: _hodo.Link | None = None
+        """The scope of the backward pass that this thread makes."""
         self.is_optimizing = False
         self.is_tracing = False
         """Whether torch is compiling: passes that it makes to see what they do are none of the program's."""

@@ -12,6 +12,7 @@ from typing import Any
 from hodo import _hodo
 from hodo.hooks import Settings, Undo, _ddp
 from hodo.hooks._compiled import compiling
+from hodo.hooks._passes import Passes, passes_of
 from hodo.hooks._spans import here
 
 COLLECTIVES = (
@@ -68,7 +69,7 @@ def install(undo: Undo, settings: Settings) -> None:
     if not distributed.is_available():
         return
     home = distributed.distributed_c10d
-    hooks = _Collectives(undo, compiling(torch))
+    hooks = _Collectives(undo, compiling(torch), passes_of(torch))
     for name in COLLECTIVES:
         run = vars(home).get(name)
         if callable(run):
@@ -84,9 +85,9 @@ def install(undo: Undo, settings: Settings) -> None:
 class _Collectives:
     """One hooking of the collectives."""
 
-    def __init__(self, undo: Undo, is_compiling: Any) -> None:
+    def __init__(self, undo: Undo, is_compiling: Any, passes: Passes) -> None:
         self._undo, self.is_compiling = undo, is_compiling
-        self.passes = Passes()
+        self.passes = Reduced(passes)
         self._under_way: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         """What was begun and may be waited for, by name."""
 
@@ -137,10 +138,11 @@ class _Collectives:
                 self._under_way[work] = name
 
 
-class Passes:
-    """The backward pass that is running, which threads of autograd's own work for."""
+class Reduced:
+    """The backward pass that is running, whose gradients threads of torch's reduce."""
 
-    def __init__(self) -> None:
+    def __init__(self, passes: Passes) -> None:
+        self._passes = passes
         self.running: Any = None
         self.chained: set[int] = set()
         """What of ours threads of torch's still have, by number."""
@@ -155,11 +157,9 @@ class Passes:
         self.chained.clear()
 
     def where(self) -> Any:
-        """Puts what this thread does where it belongs: into the backward pass, if it is autograd's."""
-        running = self.running
-        if running is not None and here.state.is_foreign:
-            return _hodo.attach(running)
-        return contextlib.nullcontext()
+        """Puts what this thread does where it belongs: into the backward pass that it works for, if it is torch's."""
+        own = (self._passes.of_thread() or self.running) if here.state.is_foreign else None
+        return contextlib.nullcontext() if own is None else _hodo.attach(own)
 
 
 def _attributes(args: Any, kwargs: Any) -> dict[str, Any]:

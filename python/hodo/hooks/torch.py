@@ -15,6 +15,7 @@ from typing import Any
 from hodo import _hodo
 from hodo.hooks import Settings, Undo, _graphs, _loop, _optimizer
 from hodo.hooks._compiled import compiling
+from hodo.hooks._passes import passes_of
 from hodo.hooks._spans import NOTHING, Spans, State, here
 
 
@@ -53,8 +54,7 @@ class _Torch:
         # By the number of the class, which nothing here keeps: some are made while the program runs.
         self._usual: dict[int, tuple[str, str, Any]] | None = None
         """See ``State.usual``; None where layers have scopes too."""
-        self._passes: list[Any] = []
-        """The scopes of the backward passes that run, for threads of autograd's own."""
+        self._passes = passes_of(torch)
 
     def modules(self, layers: int) -> None:
         """The outermost module that is called, and those inside it down to ``layers``."""
@@ -108,15 +108,15 @@ class _Torch:
         # Transforms of a dataset are modules too, a hundred a batch.
         if _loop.is_fetching():
             return call(module, *args, **kwargs)
-        if state.is_foreign and (passes := self._passes_here()):
-            with _hodo.attach(passes[-1]):
+        if state.is_foreign and (own := self._passes.of_thread()):
+            with _hodo.attach(own):
                 return self._forward(state, call, module, args, kwargs)
         return self._forward(state, call, module, args, kwargs)
 
     def _forward(self, state: State, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         kind, attrs = self._described(state, module)
         opened = self._spans.open(kind, attrs)
-        if state.is_backward or state.is_foreign:
+        if state.backward or state.is_foreign:
             opened = _Again(opened)
         state.forwards += 1
         state.evals += "mode" in attrs and kind != LOSS
@@ -139,7 +139,7 @@ class _Torch:
 
     def _learn(self, state: State, module: Any, kind: str, tag: str | None) -> None:
         """What calls of this class are from now on, but for what is asked each time."""
-        if self._usual is None or state.is_backward or state.is_foreign:
+        if self._usual is None or state.backward or state.is_foreign:
             return
         # All that are compiled are of one class.
         if tag is not None and tag == type(module).__name__ and not self._undo.done:
@@ -153,7 +153,7 @@ class _Torch:
         torch = self._torch
         if isinstance(module, torch.nn.modules.loss._Loss):
             return LOSS
-        if state.is_backward or (state.is_foreign and self._passes_here()):
+        if state.backward or (state.is_foreign and self._passes.of_thread()):
             # As where activations are not kept but computed anew.
             return "recompute"
         if torch.is_grad_enabled() and state.trained() is not module:
@@ -202,7 +202,7 @@ class _Torch:
                 return call(module, *args, **kwargs)
             state.depth = depth + 1
             opened = self._spans.open(name, {"tag": type(module).__name__})
-            if state.is_backward or state.is_foreign:
+            if state.backward or state.is_foreign:
                 opened = _Again(opened)
             with opened:
                 return call(module, *args, **kwargs)
@@ -222,12 +222,6 @@ class _Torch:
         name, kind = known[1].get(id(module), ""), type(module).__name__
         return f"{kind}.{name}" if name.isdecimal() else name or kind
 
-    def _passes_here(self) -> list[Any]:
-        """The backward passes that run, where this thread may be one that autograd runs them on: a program may have
-        threads of other kinds that are not Python's own either. Before torch 2.0 nothing tells those apart."""
-        task = getattr(self._torch._C, "_current_graph_task_id", None)
-        return self._passes if task is None or task() != -1 else []
-
     def autograd(self) -> None:
         """Every way into the backward pass; ``Tensor.backward`` goes through the first."""
         autograd = self._torch.autograd
@@ -236,18 +230,17 @@ class _Torch:
 
     def _passing(self, run: Any, attrs: dict[str, str]) -> Any:
         is_compiling, undo, opened, current = self._is_compiling, self._undo, self._spans.open, _hodo.current
-        hooks, passes = self, self._passes
+        passes = self._passes
 
         @functools.wraps(run)
         def passing(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return run(*args, **kwargs)
             state = here.state
-            if undo.done or state.is_backward or state.is_tracing:
+            if undo.done or state.is_tracing:
                 return run(*args, **kwargs)
-            if state.is_foreign and hooks._passes_here():
-                return run(*args, **kwargs)
-            state.is_backward = True
+            if around := state.backward or (state.is_foreign and passes.of_thread()):
+                return passes.run_inside(around, run, args, kwargs)
             # Those for gradients that are handed out add to none.
             state.backwards += not attrs
             # Modules that are called meanwhile are called anew.
@@ -255,15 +248,10 @@ class _Torch:
             state.depth, state.modules, state.usual = 0, [], NOTHING
             try:
                 with opened("backward", attrs):
-                    own = current()
-                    try:
-                        passes.append(own)
-                        return run(*args, **kwargs)
-                    finally:
-                        if own in passes:
-                            passes.remove(own)
+                    state.backward = own = current()
+                    return passes.run(own, run, args, kwargs)
             finally:
-                state.is_backward = False
+                state.backward = None
                 state.forwards = 0
                 state.depth, state.modules, state.usual = before
 

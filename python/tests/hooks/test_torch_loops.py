@@ -256,6 +256,46 @@ def test_computing_anew_ends_when_torch_has_enough(trained: Any, layers: int) ->
     assert all(node["failed"] == 0 for node in run.report["nodes"]), run.report["nodes"]
 
 
+def test_passes_at_once_share_autograds_threads_and_keep_what_they_compute_anew(trained: Any, torch2: Any) -> None:
+    # So many passes inside of each other that torch goes on with them on threads of its own, as it does on a GPU.
+    run = trained("""
+        import threading
+        from torch.utils.checkpoint import checkpoint
+
+        DEEP = 64
+        inner = nn.Linear(4, 4)
+
+        def saves(x, depth, meet):
+            if depth == 2 and isinstance(threading.current_thread(), threading._DummyThread):
+                meet()
+            if depth == 0:
+                return inner(x)
+            return checkpoint(saves, x, depth - 1, meet, use_reentrant=True)
+
+        def passes(name, meet=lambda: None):
+            with hodo.scope(name):
+                x = torch.ones(2, 4, requires_grad=True)
+                for _ in range(3):
+                    saves(x, DEEP, meet).sum().backward()
+
+        passes("alone")
+        both = threading.Barrier(2)
+        threads = [threading.Thread(target=passes, args=(name, lambda: both.wait(300))) for name in ("one", "other")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not both.broken
+        from hodo.hooks._passes import passes_of
+        left = passes_of(torch)
+        assert not left._running and not left._by_task, "none is kept"
+    """)
+    anew = {name: run.node(name, "backward", "recompute")["count"] for name in ("alone", "one", "other")}
+    assert anew == dict.fromkeys(anew, 3 * 64), anew
+    elsewhere = [node["path"] for node in run.report["nodes"] if "recompute" in node["path"][:-1]]
+    assert not elsewhere, elsewhere
+
+
 def test_a_closure_that_an_optimizer_calls_after_its_step(trained: Any) -> None:
     run = trained("""
         class Keeps(torch.optim.SGD):
