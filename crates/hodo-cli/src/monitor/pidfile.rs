@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -64,19 +64,38 @@ pub fn alive(folder: &Path) -> Vec<(u32, PathBuf)> {
 
 /// Asks all of them to end, and says of each whether it did in time.
 pub fn stop_all(folder: &Path, within: Duration) -> Vec<(u32, bool)> {
-    let found = alive(folder);
-    for (pid, _) in &found {
+    let found: Vec<_> =
+        alive(folder).into_iter().map(|(pid, path)| (pid, path, open(pid))).collect();
+    for (pid, ..) in &found {
         // SAFETY: a plain call; the lock shows that the number is still the monitor's.
         unsafe { libc::kill(*pid as libc::pid_t, libc::SIGTERM) };
     }
     let until = Instant::now() + within;
-    let ended = |path: &Path| {
-        while is_locked(path) && Instant::now() < until {
+    // Its file goes a moment before it does.
+    let has_ended =
+        |path: &Path, process: Option<&OwnedFd>| !is_locked(path) && process.is_none_or(has_ended);
+    let ended = |path: &Path, process: Option<&OwnedFd>| {
+        while !has_ended(path, process) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
-        !is_locked(path)
+        has_ended(path, process)
     };
-    found.iter().map(|(pid, path)| (*pid, ended(path))).collect()
+    found.iter().map(|(pid, path, process)| (*pid, ended(path, process.as_ref()))).collect()
+}
+
+/// A descriptor of a process; none where the kernel has no such thing.
+fn open(pid: u32) -> Option<OwnedFd> {
+    // SAFETY: a plain call.
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
+    // SAFETY: it was made just now and is nobody else's.
+    (process >= 0).then(|| unsafe { OwnedFd::from_raw_fd(process as i32) })
+}
+
+/// Whether a process has ended: then its descriptor can be read.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut asked = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor is asked about, without waiting.
+    unsafe { libc::poll(&mut asked, 1, 0) > 0 }
 }
 
 fn files(folder: &Path) -> Vec<(u32, PathBuf)> {

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// The application's name in a run that only a monitor made.
 const APP: &str = "hodo monitor";
 /// How long a monitor gets to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(5);
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A run, and the folder of this host in it.
 #[derive(Debug)]
