@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Kills the demo whatever the test does.
+/// Kills the demo whatever the test does, long before it ends by itself.
 pub struct Demo(Child);
 
 impl Demo {
     pub fn start(dir: &Path) -> Demo {
-        let mut command = hodo(dir, &["demo", "--seconds", "60"]);
+        let mut command = hodo(dir, &["demo", "--seconds", "1200"]);
         Demo(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 }
@@ -31,7 +31,7 @@ fn report(dir: &Path) -> Option<Value> {
 
 /// Reads until the tree has a batch that closed.
 pub fn wait_for_batches(dir: &Path) -> Value {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_secs(300);
     loop {
         let read = report(dir);
         let batches = read.as_ref().and_then(|r| node(r, &["train", "epoch", "batch"]));

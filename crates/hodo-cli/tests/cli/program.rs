@@ -63,15 +63,28 @@ pub fn folder(run: &Made) -> Folder {
 /// The id of the run in [`folder`].
 pub const ID: &str = "20261115-201500-train-aaaaaa";
 
+fn path(file: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/expected").join(file)
+}
+
+fn expected(file: &str) -> String {
+    std::fs::read_to_string(path(file)).unwrap_or_default()
+}
+
+/// Whether `text` is what a file in `expected/` has, or is to have.
+pub fn is_same_as(text: &str, file: &str) -> bool {
+    std::env::var_os("HODO_BLESS").is_some() || expected(file) == text
+}
+
 /// Compares `text` with a file in `expected/`; HODO_BLESS=1 writes it.
 #[track_caller]
 pub fn same_as(text: &str, file: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/expected").join(file);
     if std::env::var_os("HODO_BLESS").is_some() {
+        let path = path(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
     }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let expected = expected(file);
     let differs = expected.lines().zip(text.lines()).find(|(a, b)| a != b);
     assert!(
         expected == text,

@@ -73,7 +73,7 @@ impl Tmux {
     /// Waits until the screen is as wanted, and gives it.
     #[track_caller]
     pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let patience = Instant::now() + Duration::from_secs(60);
+        let patience = Instant::now() + Duration::from_secs(180);
         loop {
             let screen = self.screen();
             if wanted(&screen) {

@@ -2,7 +2,7 @@
 
 use crate::live::Demo;
 use crate::made::Folder;
-use crate::program::{hodo, run, same_as, stdout};
+use crate::program::{hodo, is_same_as, run, same_as, stdout};
 use crate::readings;
 use crate::tmux::Tmux;
 
@@ -28,14 +28,16 @@ fn replayed(gpus: u32, columns: u16, rows: u16) -> Option<(Folder, Tmux)> {
 fn one_and_eight_gpus_at_both_sizes() {
     for (gpus, columns, rows) in [(1, 80, 24), (8, 80, 24), (1, 200, 60), (8, 200, 60)] {
         let Some((_dir, tmux)) = replayed(gpus, columns, rows) else { return };
-        let screen = tmux.screen();
+        // A frame may be seen half drawn, and its last line is as it was before.
+        let file = format!("top-{gpus}-gpus-{columns}x{rows}.txt");
+        let screen = tmux.wait("the whole frame", |screen| is_same_as(screen, &file));
         let (wide, high) = size(&screen);
         assert!(wide <= columns.into() && high <= rows.into(), "{wide}x{high}:\n{screen}");
         assert!(wide > usize::from(columns) / 2, "{screen}");
         let is_gpu = |line: &&str| line.contains("/700 W");
         assert_eq!(screen.lines().filter(is_gpu).count(), gpus as usize, "{screen}");
         assert!(screen.contains("tensor") && screen.contains("CPU"), "{screen}");
-        same_as(&screen, &format!("top-{gpus}-gpus-{columns}x{rows}.txt"));
+        same_as(&screen, &file);
     }
 }
 
