@@ -18,6 +18,8 @@ pub struct Orders {
     pub seconds: f64,
     /// How many, whatever the time; 0 for as long as the time lasts.
     pub count: u64,
+    /// Then it goes on until this file is there.
+    pub until: Option<std::path::PathBuf>,
     /// Where it says what it made.
     pub answer: std::path::PathBuf,
     /// It ends by a kill of its own.
@@ -97,16 +99,26 @@ fn a_process_that_is_recorded() {
     }
 }
 
+/// What is recorded between two waits for all of it to be stored: a machine that has much else to do, and
+/// gives the thread that stores no time for a while, loses none of so many.
+const PIECE: u64 = 100_000;
+
 /// Records as many scopes as are asked for, in bursts, one each millisecond; and how long they took.
 fn record(orders: &Orders, began: Instant) -> (u64, Duration) {
     let lasts = Duration::from_secs_f64(orders.seconds);
-    let mut scopes = 0;
+    let (mut scopes, mut stored) = (0, 0);
     let mut busy = Duration::ZERO;
-    while (orders.count == 0 && began.elapsed() < lasts) || scopes < orders.count {
+    let goes_on = || orders.until.as_ref().is_some_and(|until| !until.exists());
+    while (orders.count == 0 && began.elapsed() < lasts) || scopes < orders.count || goes_on() {
+        if scopes - stored >= PIECE {
+            hodo::flush(Duration::from_secs(60));
+            stored = scopes;
+        }
         let due = match orders.per_second {
             0 => scopes + 1000,
             rate => (began.elapsed().as_nanos() as u64 * rate) / 1_000_000_000,
         };
+        let due = due.min(stored + PIECE);
         let burst = Instant::now();
         while scopes < due {
             let _scope = hodo::scope!("step");

@@ -1,5 +1,6 @@
 //! A collector that is started, killed and started again, and a proxy that treats connections badly.
 
+use crate::port::Port;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hodo");
 pub struct Collector {
     dir: PathBuf,
     pub address: SocketAddr,
+    /// It must be the same after a kill.
+    _port: Port,
     pub token: String,
     /// Certificate and key, where it speaks TLS.
     tls: Option<(PathBuf, PathBuf)>,
@@ -37,10 +40,10 @@ impl Collector {
     }
 
     fn start_with(parent: &Path, tls: Option<(PathBuf, PathBuf)>) -> Collector {
-        // A port that was free a moment ago, since it must be the same after a kill.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let port = Port::keep();
+        let address = SocketAddr::from(([127, 0, 0, 1], port.number));
         let (dir, token) = (parent.join("store"), String::new());
-        let mut collector = Collector { dir, address, token, tls, child: None };
+        let mut collector = Collector { dir, address, _port: port, token, tls, child: None };
         collector.start_again();
         collector
     }
@@ -72,7 +75,7 @@ impl Collector {
             std::thread::sleep(Duration::from_millis(5));
         }
         while self.token.is_empty() {
-            let line = lines.recv_timeout(Duration::from_secs(10)).expect("it prints its tokens");
+            let line = lines.recv_timeout(Duration::from_secs(120)).expect("it prints its tokens");
             if let Some(token) = line.strip_prefix("ingest token: ") {
                 self.token = token.trim().to_owned();
             }
