@@ -15,6 +15,7 @@ pub use crate::front::scope_id;
 pub use crate::handle::Begun;
 pub use crate::json::Object;
 pub use crate::numbers::swap_entered;
+pub use crate::own_thread::OwnThread;
 pub use crate::process::{is_changing, is_recorder};
 pub use crate::rendezvous::{on_word, table};
 pub use crate::run::{clean, host, random};

@@ -17,7 +17,7 @@ macro_rules! recorder {
 recorder! {
     arena attach attr begun calibrate clock companion config context control
     cpu drain fork front handle health json left_open names
-    numbers perf pin pool process pump rank rendezvous rseq
+    numbers own_thread perf pin pool process pump rank rendezvous rseq
     run scope scopes shipper signals stand_in store strings table telemetry thread work write
 }
 

@@ -2,12 +2,11 @@
 
 use crate::arena::Arena;
 use crate::companion;
+use crate::own_thread::OwnThread;
 use crate::process::Process;
-use crate::signals;
 use crate::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often the pump looks whether enough has gathered.
@@ -30,7 +29,7 @@ pub struct Pump {
     forking: AtomicBool,
     /// Rounds that wrote something, or found nothing to write.
     pub rounds: AtomicU64,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<OwnThread>>,
     work: Mutex<Option<Work>>,
     asked: AtomicU64,
     answered: Mutex<Answered>,
@@ -103,10 +102,9 @@ impl Pump {
         }
         self.order.store(GO_ON, Ordering::Relaxed);
         let builder = std::thread::Builder::new().name("hodo-pump".into());
-        let spawned = signals::with_all_blocked(|| builder.spawn(move || process.pump.run(process)));
-        match spawned {
-            Ok(handle) => {
-                *thread = Some(handle);
+        match OwnThread::spawn(builder, move || process.pump.run(process)) {
+            Ok(spawned) => {
+                *thread = Some(spawned);
                 self.running.store(true, Ordering::Release);
                 process.resume_fast_path();
                 companion::tell(|companion| (companion.resumed)());
@@ -122,7 +120,7 @@ impl Pump {
         let Some(thread) = crate::lock(&self.thread).take() else { return };
         self.order.store(order, Ordering::Release);
         self.wake();
-        let _ = thread.join();
+        thread.join();
         self.running.store(false, Ordering::Release);
     }
 

@@ -13,11 +13,10 @@ use crate::sampler::{Newest, Parts, readers};
 use crate::state::{Kind, Standing, Status};
 use crate::store::Limits;
 use crate::tier::Readers;
-use hodo_record::binding::{Scopes, with_all_blocked};
+use hodo_record::binding::{OwnThread, Scopes};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The thread's stack: files and a driver's calls, nothing deep.
@@ -119,7 +118,7 @@ struct Control {
     order: Order,
     is_running: bool,
     is_finished: bool,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<OwnThread>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -203,7 +202,7 @@ impl Sampling {
         let shared = self.shared.clone();
         let thread =
             std::thread::Builder::new().name("hodo-telemetry".into()).stack_size(STACK_BYTES);
-        match with_all_blocked(|| thread.spawn(move || shared.run())) {
+        match OwnThread::spawn(thread, move || shared.run()) {
             Ok(thread) => {
                 control.is_running = true;
                 control.thread = Some(thread);
@@ -253,7 +252,7 @@ impl Sampling {
         // One that has ended is gone for whoever counts threads; one that hangs is left alone.
         let thread = control.thread.take().filter(|_| !control.is_running);
         drop(control);
-        thread.into_iter().for_each(|thread| drop(thread.join()));
+        thread.into_iter().for_each(OwnThread::join);
     }
 }
 
