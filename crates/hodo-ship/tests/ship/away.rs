@@ -1,8 +1,8 @@
 //! Folders that are away for a while: moved, unmounted, on a disk that is not there.
 
 use crate::collector::Collector;
-use crate::{PART, Run, frames};
-use hodo_format::spool::{Losses, end_frame, file_header};
+use crate::{PART, Run, end, frames};
+use hodo_format::spool::file_header;
 use hodo_ship::{Mode, ShipError, State, Status, Watch, ship, status_of};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,10 +43,8 @@ fn ship_while_away(run: &Run, folder: &Path) {
         let waited = wait_until(|| waits.load(Ordering::SeqCst), is_over);
         std::fs::rename(&aside, folder).unwrap();
         assert!(waited && !is_done(&collector), "it ended while its process lives");
-        run.write("spool-000001.hodo", &whole);
-        let mut catalog = file_header(7, 0).to_vec();
-        end_frame(9, &Losses::default(), &mut catalog);
-        run.write("catalog.hodo", &catalog);
+        run.append("spool-000001.hodo", &whole[whole.len() - 7..]);
+        run.append("catalog.hodo", &end());
         shipper.join().unwrap().unwrap()
     });
     assert_eq!((shipped.removed_bytes, shipped.is_live), (0, false));

@@ -11,6 +11,7 @@ use hodo_format::spool::{Losses, end_frame, file_header, strings_frame};
 use hodo_record::binding::host;
 use hodo_ship::{Mode, Server, Settings, ShipError, Shipped, State, Token, Watch, ship, status_of};
 use serde_json::json;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -56,12 +57,19 @@ impl Run {
         std::fs::write(self.process.join(name), bytes).unwrap();
     }
 
+    /// Adds to a file, as a recorder does: whoever looks meanwhile sees it as it was or longer.
+    fn append(&self, name: &str, bytes: &[u8]) {
+        let mut file = std::fs::OpenOptions::new();
+        let file = file.create(true).append(true).open(self.process.join(name));
+        file.unwrap().write_all(bytes).unwrap();
+    }
+
     fn settings(&self, url: &str, mode: Mode) -> Settings {
         let token = Token::new(TOKEN).unwrap();
-        let patience = Duration::from_secs(5);
+        let patience = Duration::from_secs(60);
         let (url, token_file, ca) = (url.into(), None, None);
         let server = Server { url, token, token_file, ca, patience, plain_http: false };
-        let give_up_after = Duration::from_secs(60);
+        let give_up_after = Duration::from_secs(300);
         let run = self.folder.clone();
         Settings { run, server, mode, give_up_after, others_ended: false }
     }
@@ -92,6 +100,13 @@ fn frames(number: u32, count: u64) -> Vec<u8> {
         strings_frame(sequence, 1, &["a name", "another"], &mut bytes);
     }
     bytes
+}
+
+/// What a recorder adds to its catalog at its end.
+fn end() -> Vec<u8> {
+    let mut frame = Vec::new();
+    end_frame(9, &Losses::default(), &mut frame);
+    frame
 }
 
 fn go(settings: &Settings) -> Result<Shipped, ShipError> {
@@ -418,27 +433,33 @@ fn a_growing_run_is_shipped_by_whole_frames_until_it_ends() {
     let settings = run.settings(&collector.url, Mode::Follow);
     let whole = frames(1, 6);
     let one = (whole.len() - 64) / 6;
+    let first = format!("{PART}/spool-000001.hodo");
     std::thread::scope(|scope| {
         let shipper = scope.spawn(|| go(&settings));
-        run.write("catalog.hodo", &file_header(7, 0));
+        run.append("catalog.hodo", &file_header(7, 0));
+        let mut before = 0;
         for cut in [64, 64 + one / 2, 64 + one * 2 + 39, 64 + one * 3, whole.len()] {
-            run.write("spool-000001.hodo", &whole[..cut]);
+            run.append("spool-000001.hodo", &whole[before..cut]);
+            before = cut;
+            let frames = 64 + (cut - 64) / one * one;
+            while collector.file(&first).is_none_or(|there| there.len() < frames) {
+                assert!(!shipper.is_finished(), "it ended while its process lives");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // Time to look at a frame that is not whole.
             std::thread::sleep(Duration::from_millis(600));
         }
-        run.write("spool-000002.hodo", &frames(2, 1)[..100]);
+        run.append("spool-000002.hodo", &frames(2, 1)[..100]);
         // A second one finds the first at work.
         let second = go(&settings).unwrap();
         assert_eq!(second.by_another, Some(std::process::id()));
         std::thread::sleep(Duration::from_millis(600));
         assert_eq!(collector.held.lock().unwrap().beats[0]["processes"][0]["live"], true);
-        let mut catalog = file_header(7, 0).to_vec();
-        end_frame(9, &Losses::default(), &mut catalog);
-        run.write("catalog.hodo", &catalog);
+        run.append("catalog.hodo", &end());
         assert!(!shipper.join().unwrap().unwrap().is_live);
     });
     run.assert_there(&collector);
     let held = collector.held.lock().unwrap();
-    let first = format!("{PART}/spool-000001.hodo");
     let cuts = held.lengths.iter().filter(|(name, _)| *name == first).map(|(_, length)| *length);
     assert!(cuts.clone().count() > 2, "it came bit by bit");
     cuts.for_each(|cut| assert_eq!((cut - 64) % one as u64, 0, "half a frame at {cut}"));
@@ -460,9 +481,11 @@ fn a_launcher_keeps_the_shipper_waiting_for_what_is_to_come() {
         let shipper = scope.spawn(watch);
         std::thread::sleep(Duration::from_millis(700));
         assert!(!shipper.is_finished());
-        let late = run.folder.join("p8-0b");
+        // At once: it has ended, and whoever sees that has seen all of it.
+        let late = run.folder.with_file_name("late");
         std::fs::create_dir(&late).unwrap();
         copy(&run.process, &late);
+        std::fs::rename(late, run.folder.join("p8-0b")).unwrap();
         expecting.store(false, Ordering::SeqCst);
         shipper.join().unwrap().unwrap();
     });
