@@ -177,7 +177,10 @@ struct ReadingTime(OnceCell<Instant>);
 
 impl ReadingTime {
     fn is_left(&self) -> bool {
-        self.0.get_or_init(Instant::now).elapsed() < READING_TIME
+        match self.0.get() {
+            Some(begun) => begun.elapsed() < READING_TIME,
+            None => self.0.set(Instant::now()).is_ok(),
+        }
     }
 }
 

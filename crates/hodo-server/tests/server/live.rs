@@ -1,12 +1,13 @@
 //! A run that grows while it is looked at: recorded by this very process.
 
-use crate::client::{Folder, Served};
+use crate::client::{Folder, Served, TRAINING};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const FLUSH: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(120);
+const FLUSH: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What the server tells, line by line.
 struct Events(BufReader<std::net::TcpStream>);
@@ -37,6 +38,27 @@ impl Events {
     }
 }
 
+/// Waits until the list is looked at: what was there at the first look is not told to be new. A run comes
+/// and goes until that is told.
+fn wait_until_watched(folder: &Folder, events: &mut Events) {
+    let aside = Folder::with_training(&[TRAINING]);
+    let places = [aside.path().join(TRAINING), folder.path().join(TRAINING)];
+    let is_told = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let until = Instant::now() + PATIENCE;
+            while !is_told.load(Ordering::SeqCst) && Instant::now() < until {
+                std::fs::rename(&places[0], &places[1]).unwrap();
+                std::thread::sleep(Duration::from_millis(1200));
+                std::fs::rename(&places[1], &places[0]).unwrap();
+                std::thread::sleep(Duration::from_millis(1200));
+            }
+        });
+        events.next("runs");
+        is_told.store(true, Ordering::SeqCst);
+    });
+}
+
 fn record(from: i64, to: i64) {
     for index in from..to {
         let _step = hodo::scope!("step", index = index);
@@ -56,8 +78,7 @@ fn a_live_run_grows_on_the_page_and_its_ids_stay() {
     let folder = Folder::new();
     let served = Served::new(folder.path());
     let mut events = Events::of(&served);
-    // The list is looked at once before anything is new.
-    std::thread::sleep(Duration::from_millis(1500));
+    wait_until_watched(&folder, &mut events);
     let config = hodo::Config {
         dir: Some(folder.path().to_owned()),
         app: Some("live".into()),

@@ -484,7 +484,7 @@ mod tests {
             let (done, is_done) = channel();
             let adding = &here;
             scope.spawn(move || done.send(send(adding, "run", "p2-b", b"late")));
-            let added = is_done.recv_timeout(Duration::from_secs(20));
+            let added = is_done.recv_timeout(Duration::from_secs(120));
             drop(tell);
             assert_eq!(added.ok().flatten(), Some(4), "it waited for the store");
             fetching.join().unwrap_or_else(|_| Err(io::Error::other("a panic")))

@@ -218,7 +218,7 @@ mod tests {
         let remove = move || {
             let (removing, (done, is_done)) = (removing.clone(), channel());
             std::thread::spawn(move || done.send(remove_run(&removing, "run").is_ok()));
-            let removed = is_done.recv_timeout(Duration::from_secs(20));
+            let removed = is_done.recv_timeout(Duration::from_secs(120));
             removed.map(drop).map_err(io::Error::other)
         };
         let remote = Eventful(Store::open(store.path())?, COMPLETE, Box::new(remove));

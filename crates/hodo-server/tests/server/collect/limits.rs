@@ -128,7 +128,7 @@ fn a_token_has_its_own_limits() {
     let folder = Folder::new();
     let collected = Collected::new(folder.path());
     let tokens = hodo_server::Tokens::new(folder.path());
-    let limits = hodo_server::TokenLimits { max_bytes: Some(13_000), rate: Some(3) };
+    let limits = hodo_server::TokenLimits { max_bytes: Some(13_000), rate: Some(1) };
     let small = tokens.add("small", hodo_server::TokenKind::Ingest, limits).unwrap();
     let sum = ship::checksum(&[1; 1001]);
     let path = SPOOL.replace("/run/", "/small/");

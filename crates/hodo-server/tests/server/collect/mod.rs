@@ -34,7 +34,7 @@ pub struct Collected {
 /// Binds a collector; one of the same folder that ends is waited for: what it was making when it was
 /// told to end, it makes.
 fn bind(options: &CollectorOptions) -> Collector {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(180);
     loop {
         match Collector::bind(options) {
             Err(error) if error.to_string().contains("another `hodo serve`") => {
@@ -77,7 +77,7 @@ impl Collected {
 
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(180))).unwrap();
         stream
     }
 
