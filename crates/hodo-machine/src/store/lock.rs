@@ -84,6 +84,13 @@ impl Lock {
         self.file.as_raw_fd()
     }
 
+    /// Gives it back, also where a program that another thread is just starting still has a copy of
+    /// the descriptor, and with it the lock.
+    pub fn release(self) {
+        // SAFETY: a plain call on an open file.
+        unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_UN) };
+    }
+
     /// Says who has it; where the disk is full, nobody.
     fn sign(&self, kind: &str) {
         let text =
@@ -127,6 +134,16 @@ mod tests {
         };
         assert_eq!(holder, Holder { pid: std::process::id().into(), kind: "monitor".into() });
         drop(lock);
+        ours(Lock::take(&path, "in-process").unwrap());
+    }
+
+    #[test]
+    fn a_lock_that_was_released_stayed_with_a_copy_of_its_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sampler.lock");
+        let lock = ours(Lock::take(&path, "monitor").unwrap());
+        let _of_a_child = lock.file.try_clone().unwrap();
+        lock.release();
         ours(Lock::take(&path, "in-process").unwrap());
     }
 

@@ -175,7 +175,9 @@ impl Store {
 
     /// Lets the lock go, for another to sample; everything else stays for [`Store::take_back`].
     pub fn let_go(&mut self) {
-        self.lock = None;
+        if let Some(lock) = self.lock.take() {
+            lock.release();
+        }
     }
 
     /// Takes the lock back. False when another has written meanwhile: then this store is to be
