@@ -175,7 +175,10 @@ fn a_folder_deleted_under_it_is_made_again() {
     let run = run.path().join("run");
     let sampling = Sampling::start_with(settings(&run, 10), Box::new(counting));
     until(|| sampling.status().cost.rounds >= 3);
-    std::fs::remove_dir_all(&run).unwrap();
+    // At once: what is made again must not come in the way of what is being removed.
+    let aside = run.with_file_name("deleted");
+    std::fs::rename(&run, &aside).unwrap();
+    std::fs::remove_dir_all(&aside).unwrap();
     until(|| folder(&run).join("samples.live").exists());
     sampling.stop();
     assert!(!fast_values(&run).is_empty());

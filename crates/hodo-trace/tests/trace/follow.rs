@@ -41,19 +41,21 @@ fn scope<'a>(now: &'a Now, name: &str) -> &'a NowScope {
 
 #[test]
 fn a_look_reads_what_is_new_and_knows_what_is_open() {
-    let begin = now_ns() - 4 * SECOND;
     let run = TestRun::new();
-    let mut r = records(begin);
-    ["train", "step", "load", "loss"].iter().for_each(|name| _ = r.name(name));
-    let train = r.id(1);
-    for step in 0..20u64 {
-        let at = begin + step * 100 * MS;
-        r.scope(1, train, "step", at, at + if step == 12 { 90 * MS } else { 10 * MS });
-    }
-    let folder = run.json(&r);
-    let open_train = r.span(train, SpanId::NONE, "train", begin, begin);
-    arena(&mut r, vec![open_train], &folder);
+    let folder = run.json(&records(now_ns()));
+    arena(&mut records(now_ns()), Vec::new(), &folder);
     locked(&folder.join("arena"), || {
+        // Not before: what is older than ten seconds is not lately.
+        let begin = now_ns() - 4 * SECOND;
+        let mut r = records(begin);
+        ["train", "step", "load", "loss"].iter().for_each(|name| _ = r.name(name));
+        let train = r.id(1);
+        for step in 0..20u64 {
+            let at = begin + 2 * SECOND + step * 100 * MS;
+            r.scope(1, train, "step", at, at + if step == 12 { 90 * MS } else { 10 * MS });
+        }
+        let open_train = r.span(train, SpanId::NONE, "train", begin, begin);
+        arena(&mut r, vec![open_train], &folder);
         let all: Vec<_> = r.all().collect();
         r.spool(&folder, &all[..10], false);
         let mut follow = Follow::new(run.path()).expect("a run");
