@@ -32,7 +32,7 @@ build: ## Build the `hodo` command for daily use
 
 .PHONY: test
 test: $(CACHE)/venv/.ready $(CACHE)/tools/bin/cbindgen $(CACHE)/cupti-few/.ready ## Everything that must hold: unit, documentation and whole-program tests
-	@command -v tmux >/dev/null || { [[ $$EUID -eq 0 ]] && apt-get install -y --no-install-recommends tmux >/dev/null; } \
+	@command -v tmux >/dev/null || bash scripts/packages.sh tmux \
 	  || echo "test: without tmux, hodo top is not driven on a terminal" >&2
 	@cargo test --locked --workspace --doc --quiet
 	@cargo test --locked --quiet -p hodo --features tracing,log
@@ -87,7 +87,7 @@ install-sql: sql ## Install `hodo-sql` (PREFIX=/usr/local)
 
 .PHONY: test-sql
 test-sql: $(CACHE)/venv-sql/.ready ## `hodo sql`: answers, limits, refusals, the prompt, object stores
-	@command -v tmux >/dev/null || { [[ $$EUID -eq 0 ]] && apt-get install -y --no-install-recommends tmux >/dev/null; } \
+	@command -v tmux >/dev/null || bash scripts/packages.sh tmux \
 	  || echo "test-sql: without tmux, the prompt is not driven on a terminal" >&2
 	@HODO_SQL_PYTHON=$(CACHE)/venv-sql/bin/python cargo test --locked --release --manifest-path sql/Cargo.toml
 	@cargo build --locked --quiet --profile demo -p hodo-cli

@@ -39,7 +39,7 @@ program=/usr/bin/python3 requirements=$scratch/requirements.txt install=install_
 case $which in
     system)
         if ! "$program" -c 'import torch' 2>/dev/null; then
-            [[ $EUID -eq 0 ]] && apt-get install -y --no-install-recommends python3-torch >/dev/null 2>&1 || {
+            bash "$root/scripts/packages.sh" python3-torch || {
                 echo "hooks-tests: $program has no torch and none can be installed: its hooks are not tested" >&2
                 exit 0
             }

@@ -17,12 +17,7 @@ lacking() {
     exit 1
 }
 
-# Installs packages where that is allowed.
-install() {
-    [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null && apt-get install -y --no-install-recommends "$@" >/dev/null
-}
-
-command -v npm >/dev/null || install nodejs npm || lacking "it needs Node.js 20 or newer with npm"
+command -v npm >/dev/null || bash "$root/scripts/packages.sh" nodejs npm || lacking "it needs Node.js 20 or newer with npm"
 if [[ ! -f node_modules/.ready || package-lock.json -nt node_modules/.ready ]]; then
     npm ci --no-audit --no-fund --loglevel=error
     touch node_modules/.ready
@@ -31,7 +26,7 @@ fi
 chromium() {
     [[ -n ${CHROMIUM:-} ]] && return
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && return
-    install chromium fonts-dejavu-core || lacking "the browser tests need Chromium: install it, or set CHROMIUM to one"
+    bash "$root/scripts/packages.sh" chromium fonts-dejavu-core || lacking "the browser tests need Chromium: install it, or set CHROMIUM to one"
 }
 
 unit() {

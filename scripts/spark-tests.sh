@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cache=$1
 python=$cache/venv-spark/bin/python
 if ! command -v java >/dev/null; then
-    [[ $EUID -eq 0 ]] && apt-get install -y --no-install-recommends default-jre-headless >/dev/null ||
+    bash "$root/scripts/packages.sh" default-jre-headless ||
         { echo "spark-tests: Spark needs Java 17 or newer: install a JRE" >&2; exit 1; }
 fi
 if [[ ! -f $cache/venv-spark/.ready || $root/tests/requirements-spark.txt -nt $cache/venv-spark/.ready ]]; then

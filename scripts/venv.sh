@@ -5,7 +5,8 @@ folder=$1 requirements=$2
 
 if ! python3 -m venv --clear "$folder" >/dev/null 2>&1; then
     # Debian ships python3 without ensurepip; its package is small.
-    apt-get install -y --no-install-recommends python3-venv >/dev/null
+    bash "$(dirname "$0")/packages.sh" python3-venv ||
+        { echo "venv: python3 cannot make an environment: install python3-venv" >&2; exit 1; }
     python3 -m venv --clear "$folder"
 fi
 # From 23.1 on pip installs into any other Python, also one that has no pip.

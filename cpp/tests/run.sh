@@ -10,12 +10,8 @@ export CARGO_TARGET_DIR=$target
 
 # Installs packages, or says what is left out without them.
 wanted() {
-  [[ $# -gt 0 ]] || return 0
-  if [[ $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
-    apt-get install -y --no-install-recommends "$@" >/dev/null
-  else
+  [[ $# -eq 0 ]] || bash scripts/packages.sh "$@" ||
     echo "test-cpp: without $*, what needs them is left out" >&2
-  fi
 }
 
 missing=()

@@ -11,8 +11,8 @@ target=aarch64-unknown-linux-gnu
 version=$(rustc -V | cut -d' ' -f2)
 
 if ! command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null; then
-    apt-get update -qq
-    apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    bash scripts/packages.sh gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ||
+        { echo "aarch64: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user are needed" >&2; exit 1; }
 fi
 export RUSTUP_HOME=$cache/rustup
 rustup toolchain install "$version" --profile minimal --target $target --no-self-update >/dev/null 2>&1

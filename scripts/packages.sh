@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Installs packages of Debian's; ends with 1 where that is not allowed or they are not to be had: packages.sh NAME...
+set -euo pipefail
+[[ $EUID -eq 0 ]] && command -v apt-get >/dev/null || exit 1
+
+install() {
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >/dev/null
+}
+
+# A machine that has not asked for the list of them yet has none, or one whose packages are gone.
+install "$@" 2>/dev/null || { apt-get update -qq && install "$@"; }
