@@ -13,12 +13,12 @@ collectors='^/(api/ingest|v1|metrics)'
 
 # Starts a server and waits for the last word that it says of itself: started FILE WORD COMMAND...
 started() {
-    local said=$1 word=$2
+    local said=$1 word=$2 until=$((SECONDS + 600))
     shift 2
     "$@" >"$said" 2>/dev/null &
     servers+=($!)
     until grep -q "$word" "$said"; do
-        kill -0 "${servers[-1]}" || { echo "api: the server did not start" >&2; exit 1; }
+        ((SECONDS < until)) && kill -0 "${servers[-1]}" || { echo "api: the server did not start" >&2; exit 1; }
         sleep 0.1
     done
 }

@@ -10,9 +10,10 @@ trap '[[ -z $server ]] || kill "$server"; rm -rf "$scratch"' EXIT
 # It takes a port that is free, and says which.
 "$cache/venv-sql/bin/python" -c 'from moto.server import main; main()' -H 127.0.0.1 -p 0 >"$scratch/log" 2>&1 &
 server=$!
+patience=$((SECONDS + 600))
 until endpoint=$(grep -m1 -oE 'http://127\.0\.0\.1:[0-9]+$' "$scratch/log") &&
     curl --silent --fail --output /dev/null --request PUT "$endpoint/runs"; do
-    kill -0 "$server" || { cat "$scratch/log" >&2; exit 1; }
+    ((SECONDS < patience)) && kill -0 "$server" || { cat "$scratch/log" >&2; exit 1; }
     sleep 0.2
 done
 
