@@ -89,6 +89,7 @@ pub fn ship(settings: &Settings, watch: &Watch<'_>) -> Result<Shipped, ShipError
         pace: Pace::new(random()),
         status: Status {
             pid: std::process::id(),
+            pid_space: hodo_trace::pid_space(),
             all_hosts: settings.mode == Mode::Everything,
             ..Status::default()
         },

@@ -2,6 +2,7 @@
 
 use crate::lock;
 use hodo_record::binding::{clean, host};
+use hodo_trace::pid_space;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Between letting go of its lock and its last word a shipper takes a moment.
 const LAST_WORD: Duration = Duration::from_secs(2);
-/// A shipper of another host that has not written for so long is gone: none waits longer for anything.
+/// A shipper of another host or container that has not written for so long is gone: none waits longer for anything.
 const SILENT: Duration = Duration::from_secs(600);
 
 /// What a shipper does.
@@ -43,6 +44,8 @@ pub struct Status {
     pub host: String,
     /// The shipper.
     pub pid: u32,
+    /// Where its number means it.
+    pub pid_space: String,
     /// Whether it ships what all hosts wrote.
     pub all_hosts: bool,
     /// What it does.
@@ -82,14 +85,18 @@ pub fn is_gone(run: &Path, status: &Status) -> bool {
     if !matches!(status.state, State::Shipping | State::Waiting) {
         return false;
     }
-    let now = now_ns();
-    match status.host == host() {
+    is_gone_at(run, status, now_ns())
+}
+
+fn is_gone_at(run: &Path, status: &Status, now_ns: u64) -> bool {
+    // Locks of another container are none that can be seen.
+    match status.host == host() && status.pid_space == pid_space() {
         // A clock that was set back says no less than one that goes on.
         true => {
-            let age = Duration::from_nanos(now.abs_diff(status.updated_ns));
+            let age = Duration::from_nanos(now_ns.abs_diff(status.updated_ns));
             age > LAST_WORD && !lock::is_held(run, &file_name("lock"))
         }
-        false => Duration::from_nanos(now.saturating_sub(status.updated_ns)) > SILENT,
+        false => Duration::from_nanos(now_ns.saturating_sub(status.updated_ns)) > SILENT,
     }
 }
 
@@ -167,17 +174,28 @@ mod tests {
     fn a_shipper_without_a_last_word_is_gone_when_nobody_has_its_lock() {
         let run = tempfile::tempdir().unwrap();
         let long_ago = now_ns() - 3600 * 1_000_000_000;
-        let of = |host: &str, state, updated_ns| {
-            let status = Status { host: host.into(), state, updated_ns, ..Status::default() };
-            is_gone(run.path(), &status)
+        let now = now_ns();
+        let one = |host: &str, pid_space: &str, state, updated_ns| {
+            let (host, pid_space) = (host.into(), pid_space.into());
+            Status { host, pid_space, state, updated_ns, ..Status::default() }
         };
         let here = host();
+        let of = |host: &str, state, updated_ns| {
+            is_gone_at(run.path(), &one(host, &pid_space(), state, updated_ns), now)
+        };
         for state in [State::Shipping, State::Waiting] {
             assert!(of(&here, state, long_ago));
-            assert!(of(&here, state, now_ns() + 3600 * 1_000_000_000), "the clock was set back");
-            assert!(!of(&here, state, now_ns()), "it may be about to say its last");
-            assert!(of("elsewhere", state, long_ago));
-            assert!(!of("elsewhere", state, now_ns() - 60 * 1_000_000_000), "it may wait");
+            assert!(of(&here, state, now + 3600 * 1_000_000_000), "the clock was set back");
+            assert!(!of(&here, state, now), "it may be about to say its last");
+            for strange in
+                [one("elsewhere", &pid_space(), state, 0), one(&here, "pid:[1]", state, 0)]
+            {
+                let at = |updated_ns| {
+                    is_gone_at(run.path(), &Status { updated_ns, ..strange.clone() }, now)
+                };
+                assert!(at(long_ago));
+                assert!(!at(now - 60 * 1_000_000_000), "it may wait");
+            }
         }
         assert!(!of(&here, State::Done, long_ago) && !of("elsewhere", State::Stopped, long_ago));
         let lock = lock::take(run.path(), &file_name("lock")).unwrap();

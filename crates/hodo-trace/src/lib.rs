@@ -63,7 +63,7 @@ pub use last::{Last, parse_duration_ns};
 pub use machine::{
     Absent, EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, Machine, MachineGpu,
     MachineSeries, MachineState, Measures, NodeEnergy, SamplerCost, SeriesMissing, SeriesStats,
-    Throttle, TimeRanges, is_locked, is_sampled, money,
+    Throttle, TimeRanges, is_locked, is_sampled, money, pid_space,
 };
 pub use model::{
     ParentLink, Process, ProcessInfo, ProcessState, Progress, ReadOptions, Run, RunInfo, SpanView,

@@ -1,6 +1,8 @@
 //! The files by which a monitor is found and ended. Each is locked while its process lives, so that
 //! a number that the system gave to another process is never taken for it.
 
+use hodo_trace::pid_space;
+use libc::pid_t;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -45,10 +47,21 @@ impl PidFile {
 }
 
 fn signed(path: &Path) -> io::Result<File> {
-    let mut file = File::create(path)?;
+    // What a monitor of another container wrote, which can have the same number, stays.
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     lock(&file, libc::LOCK_EX | libc::LOCK_NB)?;
-    writeln!(file, "{}", std::process::id())?;
+    file.set_len(0)?;
+    writeln!(file, "{}\n{}", std::process::id(), pid_space())?;
     Ok(file)
+}
+
+/// Whether the number in its name means the same process here; also where it does not say. One that is
+/// being written says nothing yet.
+fn is_numbered_here(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut lines = text.lines();
+    let is_written = lines.next().is_some();
+    is_written && lines.next().is_none_or(|theirs| theirs.is_empty() || theirs == pid_space())
 }
 
 impl Drop for PidFile {
@@ -57,38 +70,85 @@ impl Drop for PidFile {
     }
 }
 
+/// What became of a monitor that was asked to end.
+#[derive(Debug)]
+pub enum Answer {
+    /// It has ended.
+    Ended,
+    /// Not in time.
+    GoesOn,
+    /// It runs where processes have other numbers, as in another container.
+    Elsewhere,
+    /// It may not be asked.
+    Refused(io::Error),
+}
+
 /// The monitors that write into `folder` now.
-pub fn alive(folder: &Path) -> Vec<(u32, PathBuf)> {
+pub fn alive(folder: &Path) -> Vec<(pid_t, PathBuf)> {
     files(folder).into_iter().filter(|(_, path)| is_locked(path)).collect()
 }
 
 /// Asks all of them to end, and says of each whether it did in time.
-pub fn stop_all(folder: &Path, within: Duration) -> Vec<(u32, bool)> {
-    let found: Vec<_> =
-        alive(folder).into_iter().map(|(pid, path)| (pid, path, open(pid))).collect();
-    for (pid, ..) in &found {
-        // SAFETY: a plain call; the lock shows that the number is still the monitor's.
-        unsafe { libc::kill(*pid as libc::pid_t, libc::SIGTERM) };
-    }
+pub fn stop_all(folder: &Path, within: Duration) -> Vec<(pid_t, Answer)> {
+    let alive = alive(folder).into_iter();
+    let asked: Vec<_> = alive.map(|(pid, path)| (pid, ask(pid, &path), path)).collect();
     let until = Instant::now() + within;
     // Its file goes a moment before it does.
     let has_ended =
         |path: &Path, process: Option<&OwnedFd>| !is_locked(path) && process.is_none_or(has_ended);
-    let ended = |path: &Path, process: Option<&OwnedFd>| {
-        while !has_ended(path, process) && Instant::now() < until {
+    let answer = |process: Option<OwnedFd>, path: &Path| {
+        while !has_ended(path, process.as_ref()) {
+            if Instant::now() >= until {
+                return Answer::GoesOn;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
-        has_ended(path, process)
+        Answer::Ended
     };
-    found.iter().map(|(pid, path, process)| (*pid, ended(path, process.as_ref()))).collect()
+    let answers = asked.into_iter();
+    answers
+        .map(|(pid, asked, path)| (pid, asked.map_or_else(|no| no, |p| answer(p, &path))))
+        .collect()
+}
+
+/// Asks the holder of a lock to end: a descriptor of its process, where the kernel has such a thing,
+/// or what became of it.
+fn ask(pid: pid_t, path: &Path) -> Result<Option<OwnedFd>, Answer> {
+    if !is_numbered_here(path) {
+        return Err(Answer::Elsewhere);
+    }
+    let process = open(pid);
+    // A lock that is still held shows that the number was the monitor's when it was opened.
+    if !is_locked(path) {
+        return Err(Answer::Ended);
+    }
+    let sent = process.as_ref().map(send);
+    match sent.unwrap_or(Err(libc::ENOSYS)) {
+        Ok(()) => Ok(process),
+        Err(libc::ESRCH) => Err(Answer::Ended),
+        // SAFETY: a plain call; the lock shows that the number is still the monitor's.
+        Err(_) if unsafe { libc::kill(pid, libc::SIGTERM) } == 0 => Ok(process),
+        Err(_) => Err(Answer::Refused(io::Error::last_os_error())),
+    }
 }
 
 /// A descriptor of a process; none where the kernel has no such thing.
-fn open(pid: u32) -> Option<OwnedFd> {
+fn open(pid: pid_t) -> Option<OwnedFd> {
     // SAFETY: a plain call.
-    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     // SAFETY: it was made just now and is nobody else's.
     (process >= 0).then(|| unsafe { OwnedFd::from_raw_fd(process as i32) })
+}
+
+/// Asks a process to end; why not, where it cannot be asked.
+fn send(process: &OwnedFd) -> Result<(), i32> {
+    let nothing = std::ptr::null::<libc::siginfo_t>();
+    let (fd, signal) = (process.as_raw_fd(), libc::SIGTERM);
+    // SAFETY: the descriptor is open, and no information goes along.
+    match unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+    }
 }
 
 /// Whether a process has ended: then its descriptor can be read.
@@ -98,11 +158,13 @@ fn has_ended(process: &OwnedFd) -> bool {
     unsafe { libc::poll(&mut asked, 1, 0) > 0 }
 }
 
-fn files(folder: &Path) -> Vec<(u32, PathBuf)> {
+fn files(folder: &Path) -> Vec<(pid_t, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let pid = |path: &Path| {
         let name = path.file_name()?.to_str()?;
-        name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()
+        let pid = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok();
+        // Others mean many processes at once to `kill`.
+        pid.filter(|pid| *pid > 0)
     };
     entries.filter_map(|e| Some(e.ok()?.path())).filter_map(|p| Some((pid(&p)?, p))).collect()
 }
@@ -120,5 +182,74 @@ fn lock(file: &File, how: i32) -> io::Result<()> {
     match unsafe { libc::flock(file.as_raw_fd(), how) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("600").spawn().unwrap()
+    }
+
+    /// The file of a monitor that is `pid`, and the lock on it.
+    fn of(folder: &Path, pid: impl std::fmt::Display, numbering: &str) -> File {
+        let path = folder.join(format!("{PREFIX}{pid}{SUFFIX}"));
+        std::fs::write(&path, format!("{pid}\n{numbering}\n")).unwrap();
+        let file = File::open(path).unwrap();
+        lock(&file, libc::LOCK_EX | libc::LOCK_NB).unwrap();
+        file
+    }
+
+    #[test]
+    fn numbers_that_mean_many_processes_are_no_monitors() {
+        let folder = tempfile::tempdir().unwrap();
+        let _locks = ["0", "-1", "4294967295", "2147483648"].map(|pid| of(folder.path(), pid, ""));
+        assert!(stop_all(folder.path(), Duration::ZERO).is_empty());
+    }
+
+    #[test]
+    fn a_number_of_another_container_is_not_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut stranger = sleeper();
+        let _lock = of(folder.path(), stranger.id(), "pid:[1]");
+        let answers = stop_all(folder.path(), Duration::from_secs(60));
+        assert!(matches!(answers[..], [(_, Answer::Elsewhere)]), "{answers:?}");
+        assert!(stranger.try_wait().unwrap().is_none(), "it lives");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_has_keeps_what_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut stranger = sleeper();
+        let _lock = of(folder.path(), stranger.id(), "pid:[1]");
+        let path = folder.path().join(format!("{PREFIX}{}{SUFFIX}", stranger.id()));
+        let said = std::fs::read_to_string(&path).unwrap();
+        assert!(signed(&path).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), said);
+        // As in the moment before it is written.
+        std::fs::write(&path, "").unwrap();
+        let answers = stop_all(folder.path(), Duration::from_secs(60));
+        assert!(matches!(answers[..], [(_, Answer::Elsewhere)]), "{answers:?}");
+        assert!(stranger.try_wait().unwrap().is_none(), "it lives");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    #[test]
+    fn one_that_is_asked_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut monitor = sleeper();
+        let lock = of(folder.path(), monitor.id(), &pid_space());
+        let answers = stop_all(folder.path(), Duration::ZERO);
+        assert!(matches!(answers[..], [(_, Answer::GoesOn)]), "its lock is held: {answers:?}");
+        monitor.wait().unwrap();
+        // A program that another test just starts may have a copy of its descriptor.
+        super::lock(&lock, libc::LOCK_UN).unwrap();
+        assert!(stop_all(folder.path(), Duration::ZERO).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Which run the readings go into.
 
-use super::pidfile;
+use super::pidfile::{self, Answer};
 use crate::output::{self, Failure, Outcome, file_error};
 use hodo::Config;
 use hodo_trace::{Run, TraceError};
@@ -109,11 +109,16 @@ pub fn stop(dir: &Path, name: Option<&str>) -> Outcome {
             run.display()
         )));
     }
-    for (pid, went) in &ended {
-        let words = if *went { "has ended" } else { "does not end; try `kill -9`" };
+    for (pid, answer) in &ended {
+        let words = match answer {
+            Answer::Ended => "has ended".into(),
+            Answer::GoesOn => "does not end; try `kill -9`".into(),
+            Answer::Elsewhere => "runs in another container; end it there".into(),
+            Answer::Refused(why) => format!("cannot be asked to end: {why}"),
+        };
         output::note(&format!("hodo monitor: pid {pid} {words}"));
     }
-    Ok(u8::from(ended.iter().any(|(_, went)| !went)))
+    Ok(u8::from(!ended.iter().all(|(_, answer)| matches!(answer, Answer::Ended))))
 }
 
 /// The newest run that a monitor of this host writes into.

@@ -17,6 +17,13 @@ pub fn is_locked(path: &Path) -> bool {
     locks.lines().any(|line| is_of(line, file.ino()))
 }
 
+/// What numbers of processes mean here, and whose locks the kernel lists: containers on one host can have
+/// their own. Empty where the system does not say.
+pub fn pid_space() -> String {
+    let name = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// Whether a line such as `2: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF` is of a file. The
 /// device is not compared: file systems such as btrfs show another one there.
 fn is_of(line: &str, inode: u64) -> bool {

@@ -26,7 +26,7 @@ pub(crate) use energy::Attribution as EnergyAttribution;
 pub use energy::{
     EnergyFrom, EnergyMethod, EnergySummary, GpuEnergy, GpuJoules, NodeEnergy, money,
 };
-pub use live::{is_locked, is_sampled};
+pub use live::{is_locked, is_sampled, pid_space};
 pub use missing::SeriesMissing;
 pub(crate) use read::machine_folders;
 pub use series::MachineSeries;
