@@ -235,9 +235,10 @@ impl Shipper<'_> {
     }
 
     /// Waits for a file of a run that has ended and cannot be read, as long as for a collector. A run that
-    /// was deleted does not come back.
+    /// was deleted does not come back, nor what was packed: its tables are another shipper's to begin with.
     fn wait_to_read(&mut self, why: String, lock: &Lock) -> Result<(), ShipError> {
-        if lock.is_deleted() && !self.settings.run.is_dir() {
+        let run = &self.settings.run;
+        if lock.is_deleted() && !run.is_dir() || hodo_trace::packed::is_packed(run) {
             return Err(ShipError::Unreadable(why));
         }
         let later = Refusal::Later { why: why.clone(), after: None };

@@ -112,6 +112,24 @@ fn a_run_that_was_deleted_is_not_waited_for() {
 }
 
 #[test]
+fn what_was_recorded_of_a_run_that_is_packed_is_not_waited_for() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    let waited = AtomicBool::new(false);
+    let pack = |status: &Status| {
+        waited.fetch_or(status.state == State::Waiting, Ordering::SeqCst);
+        if status.acknowledged_bytes > 1_000_000 && run.process.exists() {
+            std::fs::create_dir_all(run.folder.join("pack")).unwrap();
+            std::fs::write(run.folder.join("pack/side.json"), "{}").unwrap();
+            std::fs::remove_dir_all(&run.process).unwrap();
+        }
+    };
+    let settings = run.settings(&collector.url, Mode::Follow);
+    let error = ship(&settings, &Watch { progress: &pack, is_expecting: &|| false }).unwrap_err();
+    assert!(matches!(error, ShipError::Unreadable(_)), "{error}");
+    assert!(!waited.into_inner() && !is_done(&collector));
+}
+
+#[test]
 fn a_process_that_comes_and_goes_while_its_run_is_sent_is_sent_before_this_is_all() {
     for mode in [Mode::Follow, Mode::Once, Mode::Everything] {
         let (run, collector) = (Run::ended(), Collector::start());
