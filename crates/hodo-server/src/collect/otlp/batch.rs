@@ -15,7 +15,7 @@ use std::time::Instant;
 const RUN_FILES: u64 = 12;
 
 /// Runs of a request from which on it waits for others of as many: each of its logs is an open file.
-const MANY_RUNS: usize = 16;
+pub(super) const MANY_RUNS: usize = 16;
 
 /// Spans of one run.
 pub(super) struct Batch {
@@ -45,7 +45,6 @@ pub(super) fn keep(
     batches: Vec<Batch>,
     caller: &Caller,
 ) -> Result<Option<PartialSuccess>, Refusal> {
-    let _turn = (batches.len() >= MANY_RUNS).then(|| lock(&inside.logs.many));
     let kept = keep_all(inside, batches, caller);
     inside.logs.open.trim();
     kept

@@ -36,7 +36,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What a request may unfold to.
@@ -49,8 +49,8 @@ const PREFIX: &str = "otlp~";
 /// The logs of a store.
 pub struct Logs {
     open: OpenLogs,
-    /// Held by a request of many runs, one at a time.
-    many: Mutex<()>,
+    /// Held by a request of many runs, one at a time. It is waited for where that takes no thread.
+    many: Arc<tokio::sync::Mutex<()>>,
     /// Runs whose log has more than they show.
     dirty: Mutex<BTreeMap<String, String>>,
     /// The run that is being made.
@@ -67,7 +67,7 @@ impl Default for Logs {
     fn default() -> Logs {
         Logs {
             open: OpenLogs::default(),
-            many: Mutex::default(),
+            many: Arc::default(),
             dirty: Mutex::default(),
             making: Mutex::default(),
             left_out: Mutex::default(),
@@ -220,10 +220,21 @@ async fn taken(
     let format = Format::of(&head.headers)?;
     let encoding = Encoding::of(&head.headers, &[Encoding::Identity, Encoding::Gzip])?;
     let received = collecting.room.receive(caller.id(), &head.headers, body, MOST_BYTES).await?;
-    apart(move || {
+    let owner = caller.id().to_owned();
+    let (batches, received) = apart(move || {
         let spans = format.parse(&received.unfold(encoding, MOST_BYTES)?)?;
-        let batches = by_run(spans, caller.id())?.into_iter();
-        let batches = batches.map(|(run, (app, spans))| Batch::new(run, app, &spans)).collect();
+        let batches = by_run(spans, &owner)?.into_iter();
+        let batches = batches.map(|(run, (app, spans))| Batch::new(run, app, &spans));
+        // What has its room waits with it.
+        Ok((batches.collect::<Vec<_>>(), received))
+    })
+    .await?;
+    let turn = match batches.len() >= batch::MANY_RUNS {
+        true => Some(Arc::clone(&collecting.logs.many).lock_owned().await),
+        false => None,
+    };
+    apart(move || {
+        let _until_kept = (received, turn);
         Ok(format.answer(batch::keep(&collecting, batches, &caller)?))
     })
     .await
@@ -240,4 +251,55 @@ fn measure(inside: &Inside, run: &str) {
 fn count(spans: &Spans) -> u64 {
     let libraries = spans.resource_spans.iter().flat_map(|of| &of.scope_spans);
     libraries.map(|library| library.spans.len() as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::testing::{Folder, inside};
+    use axum::body::Body;
+    use hodo_convert::otlp::proto::{
+        Any, AnyValue, KeyValue, Resource, ResourceSpans, ScopeSpans, Span,
+    };
+
+    /// A span of a service.
+    fn of_service(name: String) -> ResourceSpans {
+        let value = Some(AnyValue { value: Some(Any::Text(name)) });
+        let attributes = vec![KeyValue { key: "service.name".to_owned(), value }];
+        let scope_spans = vec![ScopeSpans { scope: None, spans: vec![Span::default()] }];
+        ResourceSpans { resource: Some(Resource { attributes }), scope_spans }
+    }
+
+    fn request(services: usize) -> Result<Request, axum::http::Error> {
+        let resource_spans = (0..services).map(|n| of_service(format!("s{n}"))).collect();
+        let body = Body::from(Spans { resource_spans }.encode_to_vec());
+        Request::builder().header(CONTENT_TYPE, "application/x-protobuf").body(body)
+    }
+
+    #[test]
+    fn a_request_of_many_runs_waits_for_its_turn_on_no_thread()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let folder = Folder::new();
+        let collecting = Collecting(inside(folder.path(), None));
+        let (many, here) = (Arc::clone(&collecting.logs.many), collecting.clone());
+        let sent = taken(collecting, Caller::testing("owner"), request(batch::MANY_RUNS)?);
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.max_blocking_threads(1).enable_all().build()?;
+        runtime.block_on(async {
+            let turn = Arc::clone(&many).lock_owned().await;
+            let sent = tokio::spawn(sent);
+            // Its own copy is the fourth: that of the logs, ours and the turn's are there.
+            while Arc::strong_count(&many) < 4 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let other = tokio::time::timeout(Duration::from_secs(300), apart(|| Ok(()))).await;
+            assert!(other.is_ok(), "the only thread is free for others");
+            assert!(!sent.is_finished() && logged(&here).next().is_none());
+            drop(turn);
+            let answer = sent.await.map(|sent| sent.map(|answer| answer.status()));
+            assert!(matches!(answer, Ok(Ok(StatusCode::OK))), "{answer:?}");
+            assert_eq!(logged(&here).count(), batch::MANY_RUNS);
+        });
+        Ok(())
+    }
 }
