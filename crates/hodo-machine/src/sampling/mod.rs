@@ -238,7 +238,7 @@ impl Sampling {
                 control.is_finished = true;
                 lock(&shared.status).standing = Standing::Off;
             }
-            return;
+            return gone(control);
         }
         control.order = order;
         shared.changed.notify_all();
@@ -249,11 +249,18 @@ impl Sampling {
             control = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         control.is_finished |= order == Order::Finish;
-        // One that has ended is gone for whoever counts threads; one that hangs is left alone.
-        let thread = control.thread.take().filter(|_| !control.is_running);
-        drop(control);
-        thread.into_iter().for_each(OwnThread::join);
+        // One that hangs is left alone.
+        if !control.is_running {
+            gone(control);
+        }
     }
+}
+
+/// Sees to it that a thread that has ended is gone for whoever counts threads.
+fn gone(mut control: MutexGuard<'_, Control>) {
+    let thread = control.thread.take();
+    drop(control);
+    thread.into_iter().for_each(OwnThread::join);
 }
 
 impl Drop for Sampling {
@@ -295,6 +302,7 @@ impl Shared {
             match order {
                 Order::GoOn => {}
                 Order::Pause => {
+                    self.hide_lock();
                     keeper.let_go();
                     self.publish(&keeper, false);
                     *guard = Some(Keeping::Open(keeper));
@@ -319,7 +327,13 @@ impl Shared {
         if keeper.sampler().cost().rounds == 0 {
             keeper.step(&monotonic_ns, self.is_held.load(Ordering::Relaxed));
         }
+        self.hide_lock();
         keeper.finish(&monotonic_ns);
+    }
+
+    /// Before it is let go: a child of a fork that did not wait must not close what is another's by then.
+    fn hide_lock(&self) {
+        self.lock_descriptor.store(NONE, Ordering::Release);
     }
 
     fn publish(&self, keeper: &Keeper, newest: bool) {

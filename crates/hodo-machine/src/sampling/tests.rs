@@ -31,6 +31,11 @@ fn counting() -> Readers {
     vec![(Tier::Fast, count(&metric::CPU_TIME)), (Tier::Medium, count(&metric::LOAD))]
 }
 
+/// Every round reads it: one so soon after another that only a slower tier is due is none.
+fn counting_rounds() -> Readers {
+    counting().into_iter().filter(|(tier, _)| *tier == Tier::Fast).collect()
+}
+
 pub(super) fn settings(run: &Path, ms: u64) -> Settings {
     Settings {
         run: run.into(),
@@ -71,8 +76,9 @@ fn this_machine_is_sampled_in_the_background() {
     let status = sampling.status();
     assert_eq!(status.standing, Standing::Off);
     let values = read_back(&folder(run.path()));
-    let rows = values.keys().filter(|(name, _)| name == "host memory.used").count();
-    assert_eq!(rows as u64, status.cost.rounds, "every round is there");
+    let rows = values.keys().filter(|(name, _)| name == "host memory.used").count() as u64;
+    // Where the machine stood still, a round may have read slower tiers alone.
+    assert!((1..=status.cost.rounds).contains(&rows), "{rows} of {:?}", status.cost);
     assert!(values.keys().any(|(name, _)| name == "processes process.memory"));
     assert!(values.keys().any(|(name, _)| name == "sampler sampler.cpu.time"));
     assert!(!folder(run.path()).join("samples.live").exists());
@@ -115,9 +121,9 @@ fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
 #[test]
 fn one_samples_and_the_other_takes_over() {
     let run = tempfile::tempdir().unwrap();
-    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting_rounds));
     until(|| first.status().cost.rounds >= 3);
-    let second = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    let second = Sampling::start_with(settings(run.path(), 10), Box::new(counting_rounds));
     until(|| matches!(second.status().standing, Standing::Linked(_)));
     assert_eq!(second.status().cost.rounds, 0, "it reads nothing meanwhile");
     let Standing::Linked(holder) = second.status().standing else { panic!("not linked") };
@@ -144,7 +150,7 @@ fn a_linked_one_reads_for_its_own_use_where_that_is_wanted() {
 #[test]
 fn a_pause_lets_another_sample_and_after_it_this_one_waits() {
     let run = tempfile::tempdir().unwrap();
-    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    let first = Sampling::start_with(settings(run.path(), 10), Box::new(counting_rounds));
     until(|| first.status().cost.rounds >= 3);
     first.pause();
     assert_eq!(first.status().standing, Standing::Paused);
@@ -157,7 +163,7 @@ fn a_pause_lets_another_sample_and_after_it_this_one_waits() {
     assert_eq!(files(), 1, "a fork begins no file");
 
     first.pause();
-    let second = Sampling::start_with(settings(run.path(), 10), Box::new(counting));
+    let second = Sampling::start_with(settings(run.path(), 10), Box::new(counting_rounds));
     until(|| second.status().cost.rounds >= 3);
     first.resume();
     until(|| matches!(first.status().standing, Standing::Linked(_)));

@@ -189,7 +189,10 @@ impl Store {
             Taken::Ours(lock) => {
                 let files = Files::open(&self.folder, 0, &self.limits).map_err(Refused::Failed)?;
                 let same = files.next() == self.files.next() && !self.live.is_gone();
-                self.lock = same.then_some(lock);
+                match same {
+                    true => self.lock = Some(lock),
+                    false => lock.release(),
+                }
                 Ok(same)
             }
         }
@@ -293,13 +296,14 @@ impl Store {
         tier.len() >= self.limits.block_rows || tier.is_large() || tier.first_ns().is_some_and(age)
     }
 
-    /// Writes everything that is left, and the last state.
+    /// Writes everything that is left, and the last state; another may sample from then on.
     pub fn finish(&mut self, now_ns: u64, state: &dyn Fn(&Kept) -> String) {
         let due = self.tiers.each_ref().map(|tier| tier.len() > 0);
         self.write_tiers(now_ns, due, true, state);
         if self.tiers.iter().all(|tier| tier.len() == 0) {
             self.live.remove();
         }
+        self.let_go();
     }
 
     fn write_tiers(

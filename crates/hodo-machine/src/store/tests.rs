@@ -3,6 +3,7 @@ use super::*;
 use crate::tier::Tier;
 use hodo_format::machine::{LIVE_FILE, Source, metric};
 use std::collections::BTreeMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -290,12 +291,19 @@ fn what_waits_too_long_is_lost_and_counted() {
     assert!(lost > 0 && pending.first_ns() == Some(lost + 1));
 }
 
+/// As a program has it that is just being started.
+fn copy(descriptor: RawFd) -> OwnedFd {
+    // SAFETY: the lock that it is of is held.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned().unwrap()
+}
+
 #[test]
 fn a_store_that_let_go_goes_on_unless_another_wrote() {
     let run = tempfile::tempdir().unwrap();
     let mut store = Store::open(run.path(), "in-process", small()).unwrap();
     store.keep(&fast(SECOND, &[Some(1)]), &series());
     store.write(SECOND, false, &state);
+    let _of_a_child = copy(store.lock_descriptor().unwrap());
     store.let_go();
     assert!(store.take_back().unwrap());
     store.keep(&fast(2 * SECOND, &[Some(1)]), &series());
@@ -304,6 +312,7 @@ fn a_store_that_let_go_goes_on_unless_another_wrote() {
     let mut other = Store::open(run.path(), "monitor", small()).unwrap();
     assert!(matches!(store.take_back(), Err(Refused::Held(_))));
     other.keep(&fast(3 * SECOND, &[Some(1)]), &series());
+    let _of_its_child = copy(other.lock_descriptor().unwrap());
     other.finish(4 * SECOND, &state);
     drop(other);
     assert!(!store.take_back().unwrap());
