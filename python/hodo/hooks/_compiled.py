@@ -27,7 +27,7 @@ def hide(skip: Callable[[CodeType], None]) -> None:
     """Keeps ``torch.compile`` from starting at a function of the hooks: it starts at what their wrappers
     call, as without them."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("hodo.hooks."):
+        if name.startswith("hodo.hooks.") or name == "hodo._proxy":
             for code in _codes_of(vars(module), name):
                 skip(code)
 
@@ -35,7 +35,7 @@ def hide(skip: Callable[[CodeType], None]) -> None:
 def _codes_of(names: Any, module: str) -> Iterator[CodeType]:
     """The code of functions, of methods, and of functions inside of either."""
     for each in list(names.values()):
-        each = getattr(each, "fget", each)
+        each = getattr(each, "fget", getattr(each, "__func__", each))
         if isinstance(each, FunctionType) and each.__module__ == module:
             yield from _nested(each.__code__)
         elif isinstance(each, type) and each.__module__ == module:

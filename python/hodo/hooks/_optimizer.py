@@ -118,6 +118,10 @@ def _optimizers(torch: Any, undo: Undo) -> None:
             hook(kind)
 
 
+# Parameters whose clearing is remembered.
+MOST_CLEARED = 100_000
+
+
 def _modules(torch: Any, undo: Undo) -> None:
     """Gradients that are cleared by their module."""
     module, is_compiling = torch.nn.Module, compiling(torch)
@@ -140,7 +144,11 @@ def _note_cleared(state: State, module: Any) -> None:
     except Exception:
         # A method of the program's own may raise anything; the gradients are cleared.
         return
-    state.cleared = {**state.cleared, **dict.fromkeys(numbers, state.backwards)}
+    cleared = state.cleared
+    if not isinstance(cleared, dict) or len(cleared) > MOST_CLEARED:
+        # Where no optimizer steps, models may come and go.
+        state.cleared = cleared = {}
+    cleared.update(dict.fromkeys(numbers, state.backwards))
 
 
 def _cleared_at(optimizer: Any, cleared: Mapping[int, int]) -> int:

@@ -11,6 +11,8 @@ import os
 from typing import Any
 
 from hodo import _hodo
+from hodo.hooks._compiled import compiling
+from hodo.hooks._spans import here
 
 
 @functools.cache
@@ -28,6 +30,7 @@ class Passes:
     def __init__(self, torch: Any) -> None:
         # Before torch 2.0 there is none.
         self._task = getattr(torch._C, "_current_graph_task_id", None)
+        self._is_compiling = compiling(torch)
         self._running: list[_hodo.Link] = []
         self._by_task: dict[int, _hodo.Link] = {}
 
@@ -74,10 +77,16 @@ class Passes:
         """Runs a pass whose number is noted as soon as it has one: where its first nodes are run."""
         if self._task is None:
             return run(*args, **kwargs)
-        task, by_task = self._task, self._by_task
+        task, by_task, is_compiling = self._task, self._by_task, self._is_compiling
 
         def note(_: Any) -> None:
-            by_task[task()] = own
+            # A pass that is compiled has this in its graph, and must see nothing of it.
+            if is_compiling():
+                return
+            # A pass of another thread may begin with the same nodes.
+            state = here.state
+            if state.backward is own or state.is_foreign:
+                by_task[task()] = own
 
         handles = [node.register_prehook(note) for node in _roots(args, kwargs)]
         try:

@@ -42,7 +42,9 @@ def _put_back(base: type) -> None:
         for name in _estimators.METHODS:
             there = vars(kind).get(name)
             if isinstance(there, _estimators.Method) and there.calls is _estimators.hooked:
-                setattr(kind, name, there.__wrapped__)
+                # A class may refuse it.
+                with contextlib.suppress(Exception):
+                    setattr(kind, name, there.__wrapped__)
 
 
 def _change(undo: Undo, estimator: type) -> None:

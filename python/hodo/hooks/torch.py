@@ -6,6 +6,7 @@ it sees the function that they wrap and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -255,8 +256,9 @@ class _Torch:
                 state.forwards = 0
                 state.depth, state.modules, state.usual = before
 
-        # `inspect.getfullargspec` does not look at what is wrapped.
-        passing.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]
+        # `inspect.getfullargspec` does not look at what is wrapped, which may be anything that can be called.
+        with contextlib.suppress(TypeError, ValueError):
+            passing.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]
         return passing
 
 
