@@ -40,11 +40,12 @@ class Gpuflight(Case):
         return len(machines) == 1 and len(machines[0]["series"]) > 0
 
     def run_until_read(self, program: Path) -> None:
-        """Runs a program, which ends when the machine was read."""
+        """Runs a program, which ends when the machine was read, or was not for minutes."""
         pipe = subprocess.PIPE
         child = subprocess.Popen([program], env=self.environment(), cwd=self.folder, text=True,
                                  stdin=pipe, stdout=pipe, stderr=pipe)
-        while child.poll() is None and not self.was_read():
+        until = time.monotonic() + 300
+        while child.poll() is None and not self.was_read() and time.monotonic() < until:
             time.sleep(0.05)
         said = child.communicate("\n", timeout=600)
         self.assertEqual(child.returncode, 0, said)

@@ -75,7 +75,7 @@ fn bytes_below(folder: &Path) -> u64 {
 fn grows(folder: &Path) -> Duration {
     let (before, began) = (bytes_below(folder), Instant::now());
     while bytes_below(folder) <= before {
-        assert!(began.elapsed() < Duration::from_secs(60), "nothing is written any more");
+        assert!(began.elapsed() < Duration::from_secs(240), "nothing is written any more");
         thread::sleep(Duration::from_millis(2));
     }
     began.elapsed()
@@ -91,6 +91,20 @@ fn fill(folder: &Path) -> PathBuf {
         }
     }
     path
+}
+
+/// Records of the smallest kind fill a memory of 4 MiB with fewer.
+const MORE_THAN_MEMORY_HOLDS: u64 = 300_000;
+
+/// Waits until the victim has made so many records more.
+fn records(running: &mut Running, count: u64) {
+    let made = |running: &Running| acknowledged(&running.acks, 0).records();
+    let (until, began) = (made(running) + count, Instant::now());
+    while made(running) < until {
+        assert!(began.elapsed() < Duration::from_secs(240), "nothing is recorded any more");
+        assert!(running.child.try_wait().unwrap().is_none(), "{}", running.stderr());
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 fn stop(running: &mut Running) {
@@ -109,7 +123,7 @@ fn a_full_disk_is_survived_and_left_behind() {
     for _ in 0..if heavy() { 5 } else { 2 } {
         grows(&scratch.runs());
         let filler = fill(&scratch.runs());
-        thread::sleep(Duration::from_millis(1_500));
+        records(&mut running, MORE_THAN_MEMORY_HOLDS);
         std::fs::remove_file(filler).unwrap();
         slowest = slowest.max(grows(&scratch.runs()));
         thread::sleep(Duration::from_millis(200));
@@ -173,7 +187,9 @@ fn a_deleted_folder_is_made_again() {
     for _ in 0..if heavy() { 5 } else { 2 } {
         grows(&scratch.runs());
         thread::sleep(Duration::from_millis(150));
-        std::fs::remove_dir_all(scratch.runs()).unwrap();
+        // At once: what is made again must not come in the way of what is being removed.
+        std::fs::rename(scratch.runs(), scratch.path("deleted")).unwrap();
+        std::fs::remove_dir_all(scratch.path("deleted")).unwrap();
         while !scratch.runs().exists() {
             assert!(running.child.try_wait().unwrap().is_none(), "{}", running.stderr());
             thread::sleep(Duration::from_millis(2));

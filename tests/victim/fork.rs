@@ -14,7 +14,7 @@ static GRANDCHILD: Site = Site::new("grandchild");
 static LOSS: Site = Site::new("child loss");
 
 /// Seconds after which a child that has not ended counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Forks `forks` times while `lanes` threads record; with
 /// `how=clone` every other time by a raw `clone`. With `rest` it stays for so many milliseconds in one

@@ -1,7 +1,7 @@
 //! Time and memory end a query with a clear error and leave nothing behind.
 
 use crate::made::Folder;
-use crate::program::{folder, hodo_sql, refusal, stdout};
+use crate::program::{folder, hodo_sql, refusal, stdout, wait_until_at_work};
 use crate::samples;
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -107,7 +107,7 @@ fn ends_a_query(signal: i32) {
     while std::fs::read_dir(scratch.path()).unwrap().count() == 0 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    wait_until_at_work(child.id());
     // SAFETY: the process is a child of this one that nobody has waited for.
     unsafe { libc::kill(child.id() as i32, signal) };
     let output = child.wait_with_output().unwrap();

@@ -18,6 +18,8 @@ mod stores;
 #[allow(dead_code, reason = "shared with the tests of the program")]
 #[path = "../../../crates/hodo-cli/tests/cli/made.rs"]
 mod made;
+#[path = "../../../crates/hodo-cli/tests/collector/port.rs"]
+mod port;
 #[allow(dead_code, reason = "shared with the tests of the program")]
 #[path = "../../../crates/hodo-cli/tests/cli/samples.rs"]
 mod samples;

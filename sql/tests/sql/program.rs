@@ -5,6 +5,7 @@ use hodo_trace::{ReadOptions, Run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hodo-sql");
@@ -42,6 +43,21 @@ pub fn refusal(dir: &Path, args: &[&str], code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
     said
+}
+
+/// Waits until the program `pid` works on a query that takes all the time it gets.
+pub fn wait_until_at_work(pid: u32) {
+    // In hundredths of a second, for all its threads, in user mode.
+    let worked = || -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let fields = stat.rsplit_once(") ").unwrap().1;
+        fields.split(' ').nth(11).unwrap().parse().unwrap()
+    };
+    let (before, patience) = (worked(), Instant::now() + Duration::from_secs(180));
+    while worked() < before + 50 {
+        assert!(Instant::now() < patience, "it does nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The rows of a query, each an object.

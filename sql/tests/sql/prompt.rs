@@ -1,7 +1,7 @@
 //! The prompt on a real terminal.
 
 use crate::made::Folder;
-use crate::program::folder;
+use crate::program::{folder, wait_until_at_work};
 use crate::samples;
 use crate::tmux::Tmux;
 
@@ -60,7 +60,8 @@ fn ctrl_c_stops_a_query_and_keeps_the_prompt() {
     let dir = folder(&samples::training(100));
     let Some(tmux) = start(&dir) else { return };
     tmux.line("select count(*) from generate_series(1, 100000000000) a where a.value % 7 = 3;");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // Before that it would drop the line.
+    wait_until_at_work(tmux.child());
     tmux.key("C-c");
     tmux.wait("the end of it", |screen| screen.contains("error: interrupted"));
     tmux.line("select 41 + 1 as answer;");

@@ -1,6 +1,7 @@
 //! Real servers for the tests of addresses.
 
-use std::net::{TcpListener, TcpStream};
+use crate::port::Port;
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 pub struct Server {
     child: Child,
     pub port: u16,
+    _kept: Port,
 }
 
 impl Drop for Server {
@@ -18,15 +20,12 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn started(mut command: Command, port: u16) -> Server {
+fn started(mut command: Command, kept: Port) -> Server {
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let server = Server { child, port };
-    let patience = Instant::now() + Duration::from_secs(60);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+    let mut server = Server { child, port: kept.number, _kept: kept };
+    let patience = Instant::now() + Duration::from_secs(180);
+    while TcpStream::connect(("127.0.0.1", server.port)).is_err() {
+        assert!(server.child.try_wait().unwrap().is_none(), "the server has ended");
         assert!(Instant::now() < patience, "the server does not answer");
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -36,18 +35,18 @@ fn started(mut command: Command, port: u16) -> Server {
 /// A web server on the files of a folder, which gives parts of files; none where the Python of the
 /// tests is not told.
 pub fn web(folder: &Path) -> Option<Server> {
-    let port = free_port();
+    let port = Port::keep();
     let mut command = Command::new(python()?);
-    command.args(["-m", "RangeHTTPServer", &port.to_string(), "--bind", "127.0.0.1"]);
+    command.args(["-m", "RangeHTTPServer", &port.number.to_string(), "--bind", "127.0.0.1"]);
     command.current_dir(folder);
     Some(started(command, port))
 }
 
 /// Python's own web server, which gives whole files only.
 pub fn whole_files(folder: &Path) -> Server {
-    let port = free_port();
+    let port = Port::keep();
     let mut command = Command::new("python3");
-    command.args(["-m", "http.server", &port.to_string(), "--bind", "127.0.0.1"]);
+    command.args(["-m", "http.server", &port.number.to_string(), "--bind", "127.0.0.1"]);
     command.current_dir(folder);
     started(command, port)
 }
@@ -65,9 +64,9 @@ pub fn python() -> Option<std::ffi::OsString> {
 
 /// A server that speaks S3; none where the Python of the tests is not told.
 pub fn s3() -> Option<Server> {
-    let port = free_port();
+    let port = Port::keep();
     let mut command = Command::new(python()?);
     command.args(["-c", "from moto.server import main; main()", "-H", "127.0.0.1"]);
-    command.args(["-p", &port.to_string()]);
+    command.args(["-p", &port.number.to_string()]);
     Some(started(command, port))
 }

@@ -385,8 +385,10 @@ fn many_and_long_arguments_arrive() {
 #[test]
 fn the_machine_is_read_with_a_program_that_records_nothing() {
     let dir = Folder::new();
-    let go = dir.path().join("go");
-    let script = format!("while [ ! -e {} ]; do i=$((i+1)); done; exit 7", go.display());
+    // It works as long as this is there, which is gone with the test.
+    let work = tempfile::NamedTempFile::new().unwrap();
+    let file = work.path().display();
+    let script = format!("while [ -e {file} ]; do i=$((i+1)); done; exit 7");
     let mut command = runner(dir.path(), &["--monitor=50ms", "--", "sh", "-c", &script]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The most that a series of the machine had so far.
@@ -397,7 +399,7 @@ fn the_machine_is_read_with_a_program_that_records_nothing() {
         Some(series.values().iter().copied().fold(0.0, f64::max))
     };
     wait_until("its work is read", || most("process.cpu.time") > Some(0.0));
-    std::fs::write(go, "").unwrap();
+    work.close().unwrap();
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(7), "{said}");

@@ -12,7 +12,7 @@ mod server;
 
 use hodo_ship::{State, Status, status_of};
 use hodo_trace::{Counts, Loss, ReadOptions, Run};
-use recorder::{Made, Orders};
+use recorder::{Made, Orders, Recorder};
 use server::{Collector, PROGRAM, Treatment};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -115,9 +115,9 @@ fn assert_every_scope_once(collector: &Collector, id: &str, made: &[Made]) {
 }
 
 /// Ends recorders and takes what they say.
-fn all_made(recorders: Vec<(Orders, Child)>) -> Vec<Made> {
-    let made = |(orders, mut child): (Orders, Child)| {
-        let ended = child.wait().unwrap();
+fn all_made(recorders: Vec<(Orders, Recorder)>) -> Vec<Made> {
+    let made = |(orders, mut child): (Orders, Recorder)| {
+        let ended = child.wait();
         assert!(ended.success() || orders.dies, "{ended:?}");
         recorder::made(&orders).expect("it says what it made")
     };
@@ -382,13 +382,14 @@ fn hodo_run_ships_what_it_records_and_says_so() {
     let place = Place::new("unused");
     let mut collector = Collector::start(place.path());
     let dir = place.path().join("runs");
-    // The program ends when `is_ready` says so of the run: at its end hodo waits for little.
+    // The program ends when `is_ready` says so of the run, or with the test: at its end hodo waits for little.
     let run = |collector: &Collector, name: &str, is_ready: &dyn Fn(&Path) -> bool| {
-        let go = place.path().join(name);
+        let stays = tempfile::NamedTempFile::new().unwrap();
         let orders = place.orders(0, 10_000, 0.5);
         let mut command = Command::new(PROGRAM);
         command.arg("--dir").arg(&dir).args(["run", "--gpu", "off", "--name", name, "--"]);
-        let script = format!("\"$@\" && while [ ! -e {} ]; do sleep 0.05; done", go.display());
+        let file = stays.path().display();
+        let script = format!("\"$@\" && while [ -e {file} ]; do sleep 0.05; done");
         let program = std::env::current_exe().unwrap();
         command.args(["sh", "-c", &script, "sh"]).arg(program).args([
             "recorder::a_process_that_is_recorded",
@@ -407,11 +408,12 @@ fn hodo_run_ships_what_it_records_and_says_so() {
         let is_it = |path: &PathBuf| path.to_string_lossy().contains(&format!("-{name}-"));
         let folder = runs.into_iter().find(is_it).unwrap();
         wait_until("it is ready for its end", || is_ready(&folder));
-        std::fs::write(go, "").unwrap();
+        let began = Instant::now();
+        stays.close().unwrap();
         let output = child.wait_with_output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{words}");
-        (words, made)
+        (words, began.elapsed(), made)
     };
     let is_there = |folder: &Path| {
         let there = collector.run(folder.file_name().unwrap().to_str().unwrap());
@@ -420,7 +422,7 @@ fn hodo_run_ships_what_it_records_and_says_so() {
         };
         is_same("spool-") && is_same("catalog")
     };
-    let (words, made) = run(&collector, "first", &is_there);
+    let (words, _, made) = run(&collector, "first", &is_there);
     assert!(words.contains(&format!("shipped to {}", collector.url())), "{words}");
     let ids: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_every_scope_once(&collector, ids[0].to_str().unwrap(), &[made]);
@@ -429,9 +431,9 @@ fn hodo_run_ships_what_it_records_and_says_so() {
         status_of(folder)
             .is_some_and(|status| status.state == State::Waiting && status.backlog_bytes > 0)
     };
-    // A collector that is down does not hold a program up.
-    let (words, _) = run(&collector, "second", &waits);
+    let (words, took, _) = run(&collector, "second", &waits);
     assert!(words.contains("still to be shipped") && words.contains("hodo push"), "{words}");
+    assert!(took < Duration::from_secs(60), "a collector that is down held it up for {took:?}");
     collector.start_again();
     let newest = std::fs::read_dir(&dir).unwrap().flatten().map(|entry| entry.path());
     let second = newest.into_iter().find(|path| path.to_string_lossy().contains("second")).unwrap();

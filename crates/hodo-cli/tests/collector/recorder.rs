@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How a recorder is told what to do.
@@ -43,14 +43,31 @@ pub struct Made {
     pub children: i32,
 }
 
+/// One that records; it ends with this.
+pub struct Recorder(Child);
+
+impl Recorder {
+    /// Waits for its own end.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Starts one that records into `run`.
-pub fn start(run: &Path, orders: &Orders, variables: &[(&str, String)]) -> Child {
+pub fn start(run: &Path, orders: &Orders, variables: &[(&str, String)]) -> Recorder {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([NAME, "--exact", "--ignored", "--nocapture"]);
     for name in ["HODO_SERVER", "HODO_TOKEN", "HODO_TOKEN_FILE", "HODO_BIN", "HODO_SHIPPER"] {
         command.env_remove(name);
     }
-    command
+    let child = command
         .env(ORDERS, serde_json::to_string(orders).unwrap())
         .env("HODO_RUN", run)
         .env("HODO_MEMORY", "32m")
@@ -58,8 +75,8 @@ pub fn start(run: &Path, orders: &Orders, variables: &[(&str, String)]) -> Child
         .env("HODO_GPU", "off")
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::null())
-        .spawn()
-        .unwrap()
+        .spawn();
+    Recorder(child.unwrap())
 }
 
 /// What the recorder of `orders` says it made; none when it did not come to that.
