@@ -82,13 +82,13 @@ pub fn statuses(run: &Path) -> Vec<Status> {
 
 /// Whether the shipper that wrote `status` ended without a last word: it was killed, or its machine was.
 pub fn is_gone(run: &Path, status: &Status) -> bool {
-    if !matches!(status.state, State::Shipping | State::Waiting) {
-        return false;
-    }
     is_gone_at(run, status, now_ns())
 }
 
 fn is_gone_at(run: &Path, status: &Status, now_ns: u64) -> bool {
+    if !matches!(status.state, State::Shipping | State::Waiting) {
+        return false;
+    }
     // Locks of another container are none that can be seen.
     match status.host == host() && status.pid_space == pid_space() {
         // A clock that was set back says no less than one that goes on.
