@@ -105,9 +105,19 @@ fn document(dir: &Path, runs: &[RunSummary]) -> Value {
                 "sampling": r.sampling, "state": r.state, "open": r.open,
                 "start_ns": r.start_ns, "wall_ns": r.wall_ns, "spans": r.spans,
                 "heard_ns": r.heard_ns, "lost_records": r.lost, "uncalibrated_processes": r.uncalibrated,
-                "shipping": hodo_ship::statuses(&r.folder),
+                "shipping": shipping(&r.folder),
             })
         })
         .collect();
     json!({"schema": "hodo.ls/1", "dir": dir.display().to_string(), "runs": rows})
+}
+
+/// What shippers say of themselves, and whether one is gone, which cannot say so itself.
+fn shipping(run: &Path) -> Vec<Value> {
+    let told = |status: &hodo_ship::Status| {
+        let mut told = json!(status);
+        told["is_gone"] = json!(hodo_ship::is_gone(run, status));
+        told
+    };
+    hodo_ship::statuses(run).iter().map(told).collect()
 }

@@ -26,6 +26,8 @@ use told::{Teller, Voice};
 const MAX_INTERVAL: Duration = Duration::from_secs(3600);
 /// How often is looked whether something changed that is worth a word.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the end waits for a reading: unlike a program that reads by itself, nothing of the user's waits.
+pub const END_WAITS: Duration = Duration::from_secs(5);
 
 /// Runs the verb.
 pub fn run(args: &MonitorArgs, dir: &Path) -> Outcome {
@@ -168,7 +170,7 @@ fn watch(
             break;
         }
     }
-    sampling.stop();
+    sampling.stop_within(END_WAITS);
     teller.end(&sampling.status());
     if let Some(Ok(shipper)) = shipper {
         voice.say(&shipper.finish(WAIT));

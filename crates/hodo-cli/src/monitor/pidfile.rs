@@ -3,9 +3,10 @@
 
 use hodo_trace::pid_space;
 use libc::pid_t;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -51,22 +52,26 @@ fn signed(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     lock(&file, libc::LOCK_EX | libc::LOCK_NB)?;
     file.set_len(0)?;
-    writeln!(file, "{}\n{}", std::process::id(), pid_space())?;
+    file.write_all(format!("{}\n{}\n", std::process::id(), pid_space()).as_bytes())?;
     Ok(file)
 }
 
-/// Whether the number in its name means the same process here; also where it does not say. One that is
-/// being written says nothing yet.
+/// Whether the number in its name means the same process here. One that is being written does not say so yet.
 fn is_numbered_here(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let mut lines = text.lines();
-    let is_written = lines.next().is_some();
-    is_written && lines.next().is_none_or(|theirs| theirs.is_empty() || theirs == pid_space())
+    text.lines().nth(1) == Some(&pid_space())
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // A monitor of another container, which can have the same number, may have made it anew.
+        let same = |there: Metadata, ours: Metadata| {
+            there.dev() == ours.dev() && there.ino() == ours.ino()
+        };
+        let there = std::fs::metadata(&self.path).ok().zip(self.file.metadata().ok());
+        if there.is_some_and(|(there, ours)| same(there, ours)) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -231,13 +236,29 @@ mod tests {
         let said = std::fs::read_to_string(&path).unwrap();
         assert!(signed(&path).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), said);
-        // As in the moment before it is written.
-        std::fs::write(&path, "").unwrap();
-        let answers = stop_all(folder.path(), Duration::from_secs(60));
-        assert!(matches!(answers[..], [(_, Answer::Elsewhere)]), "{answers:?}");
-        assert!(stranger.try_wait().unwrap().is_none(), "it lives");
+        // As in the moments before it is written.
+        for written in ["", "7", "7\n", "7\npid:["] {
+            std::fs::write(&path, written).unwrap();
+            let answers = stop_all(folder.path(), Duration::from_secs(60));
+            assert!(matches!(answers[..], [(_, Answer::Elsewhere)]), "{answers:?}");
+            assert!(stranger.try_wait().unwrap().is_none(), "it lives");
+        }
         stranger.kill().unwrap();
         stranger.wait().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_has_made_anew_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let mine = PidFile::write(folder.path()).unwrap();
+        let path = mine.path.clone();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "another's").unwrap();
+        drop(mine);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "another's");
+        let mine = PidFile { file: File::open(&path).unwrap(), path: path.clone() };
+        drop(mine);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
         page.iter_mut().for_each(Page::start);
     });
     if let Some(sampling) = &sampling {
-        sampling.stop();
+        sampling.stop_within(monitor::END_WAITS);
         name(&launch.run, &args.command, began);
     }
     let (ended, blocked) = match ended {

@@ -17,6 +17,21 @@ const HODO: &str = env!("CARGO_BIN_EXE_hodo");
 fn runner(dir: &Path, words: &[&str]) -> Command {
     let mut command = hodo(dir, &["run"]);
     command.args(words).env("HODO_LIBRARY", HODO);
+    heeding(command)
+}
+
+/// Signals mean to it what they mean in a terminal, also where these tests run behind `nohup` or as a script's job:
+/// what is ignored there is ignored by what it starts.
+fn heeding(mut command: Command) -> Command {
+    let heed = || {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+            // SAFETY: a plain call.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls alone.
+    unsafe { command.pre_exec(heed) };
     command
 }
 
@@ -244,7 +259,7 @@ fn a_caller_that_ignores_its_children_changes_nothing() {
         Ok(())
     };
     let script = "grep ^SigIgn /proc/self/status; exit 3";
-    let mut plain = Command::new("sh");
+    let mut plain = heeding(Command::new("sh"));
     let mut under = runner(dir.path(), &["--", "sh", "-c", script]);
     // SAFETY: the closure makes one system call.
     unsafe { plain.args(["-c", script]).pre_exec(ignore) };

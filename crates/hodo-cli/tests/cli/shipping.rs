@@ -91,7 +91,10 @@ fn a_shipper_that_was_killed_is_told_of() {
         let report = stdout(dir.path(), &["report", ID]);
         let is_told = report.contains("the shipper is gone; `hodo push` sends the rest");
         let is_listed = stdout(dir.path(), &["ls"]).contains("not all shipped");
-        assert_eq!(is_told, is_listed, "{report}");
+        let listed: serde_json::Value =
+            serde_json::from_str(&stdout(dir.path(), &["ls", "--json"])).unwrap();
+        let is_gone = listed["runs"][0]["shipping"][0]["is_gone"].as_bool();
+        assert_eq!((is_told, Some(is_told)), (is_listed, is_gone), "{report}");
         is_told
     };
     let here = hodo_ship::host();

@@ -8,12 +8,39 @@ use crate::store::{Refused, Store};
 use crate::table::Absent;
 use crate::tier::{Readers, Tier};
 use hodo_record::binding::Scopes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 /// How often one that may not write, or cannot, tries again.
 const TRY_NS: u64 = 1_000_000_000;
 /// How often it is looked whether a scope is open.
 const LOOK: Duration = Duration::from_millis(50);
+/// A descriptor that is none.
+const NONE: i32 = -1;
+
+/// The descriptor of the lock that is held, for a child of a fork that did not wait. It is taken back
+/// before the lock is let go: by then it may be another file's.
+#[derive(Clone, Debug)]
+pub struct LockDescriptor(Arc<AtomicI32>);
+
+impl Default for LockDescriptor {
+    fn default() -> LockDescriptor {
+        LockDescriptor(Arc::new(AtomicI32::new(NONE)))
+    }
+}
+
+impl LockDescriptor {
+    /// What there is to close now.
+    pub fn get(&self) -> Option<i32> {
+        Some(self.0.load(Ordering::Acquire)).filter(|descriptor| *descriptor != NONE)
+    }
+
+    fn tell(&self, store: Option<&Store>) {
+        let descriptor = store.and_then(Store::lock_descriptor);
+        self.0.store(descriptor.unwrap_or(NONE), Ordering::Release);
+    }
+}
 
 /// A sampler with its store.
 pub struct Keeper {
@@ -21,6 +48,7 @@ pub struct Keeper {
     writer: Writer,
     sampler: Sampler,
     store: Option<Store>,
+    lock_descriptor: LockDescriptor,
     standing: Standing,
     tried_at: Option<u64>,
     /// It has waited for one that let go for a fork.
@@ -48,6 +76,7 @@ impl Keeper {
             sampler: Sampler::new(settings.interval, readers),
             settings,
             store: None,
+            lock_descriptor: LockDescriptor::default(),
             standing: Standing::Starting,
             tried_at: None,
             has_waited: false,
@@ -168,6 +197,7 @@ impl Keeper {
         self.gone = self.store.take().or_else(|| self.gone.take());
         match Store::open(&self.settings.run, self.settings.kind.word(), self.settings.limits) {
             Ok(mut store) => {
+                self.lock_descriptor.tell(Some(&store));
                 if let Some(gone) = self.gone.take() {
                     gone.moved_to(&mut store);
                 }
@@ -177,6 +207,7 @@ impl Keeper {
             Err(refused) => {
                 if let Some(gone) = self.gone.take_if(|_| matches!(refused, Refused::Held(_))) {
                     // Another writes here from now on, and older rows have no place among its own.
+                    self.lock_descriptor.tell(None);
                     self.lost_rows += gone.waiting_rows();
                 }
                 self.follow(refused);
@@ -204,6 +235,7 @@ impl Keeper {
     }
 
     fn lead(&mut self, store: Store) {
+        self.lock_descriptor.tell(Some(&store));
         self.store = Some(store);
         self.sampler.rest();
         self.was_active = false;
@@ -221,6 +253,7 @@ impl Keeper {
 
     /// The program is about to fork, and another may sample until this one goes on.
     pub fn let_go(&mut self) {
+        self.lock_descriptor.tell(None);
         if let Some(store) = &mut self.store {
             store.let_go();
             self.let_go = true;
@@ -237,6 +270,7 @@ impl Keeper {
             self.sampler.round_between(clock);
             self.keep(clock());
         }
+        self.lock_descriptor.tell(None);
         if let Some(mut store) = self.store.take().filter(|_| !self.let_go) {
             let Keeper { sampler, writer, .. } = self;
             store.finish(clock(), &|kept| state::json(writer, sampler, kept));
@@ -244,9 +278,10 @@ impl Keeper {
         self.standing = Standing::Off;
     }
 
-    /// The lock's descriptor, if it is held.
-    pub fn lock_descriptor(&self) -> Option<i32> {
-        self.store.as_ref().and_then(Store::lock_descriptor)
+    /// Tells the lock's descriptor there from now on.
+    pub(super) fn tell_lock(&mut self, to: &LockDescriptor) {
+        self.lock_descriptor = to.clone();
+        self.lock_descriptor.tell(self.store.as_ref());
     }
 
     /// Whether the newest values are wanted.

@@ -7,6 +7,7 @@ mod keeper;
 mod tests;
 
 pub use keeper::Keeper;
+use keeper::LockDescriptor;
 
 use crate::monotonic_ns;
 use crate::sampler::{Newest, Parts, readers};
@@ -15,18 +16,15 @@ use crate::store::Limits;
 use crate::tier::Readers;
 use hodo_record::binding::{OwnThread, Scopes};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The thread's stack: files and a driver's calls, nothing deep.
 const STACK_BYTES: usize = 512 << 10;
-/// How long a stop waits for a reader that hangs. Its rows are in the live file already. Tests run where
-/// many others do, and want to see the end.
-const STOP_WAITS: Duration = Duration::from_millis(if cfg!(test) { 3000 } else { 90 });
-/// A descriptor that is none.
-const NONE: i32 = -1;
-
+/// How long the host of a sampler waits for a reader that hangs. Its rows are in the live file already.
+/// Tests run where many others do, and want to see the end.
+const STOP_WAITS: Duration = Duration::from_millis(if cfg!(test) { 120_000 } else { 90 });
 /// What is sampled, how often, and where it goes.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -89,7 +87,7 @@ pub(crate) struct Shared {
     newest: Mutex<Vec<Newest>>,
     told: Mutex<Vec<(&'static str, String)>>,
     keeper: Mutex<Option<Keeping>>,
-    lock_descriptor: AtomicI32,
+    lock_descriptor: LockDescriptor,
 }
 
 type Open = Box<dyn FnOnce() -> Readers + Send>;
@@ -155,7 +153,7 @@ impl Sampling {
             newest: Mutex::default(),
             told: Mutex::default(),
             keeper: Mutex::new(Some(Keeping::ToOpen(Box::new(settings), open))),
-            lock_descriptor: AtomicI32::new(NONE),
+            lock_descriptor: LockDescriptor::default(),
         };
         let sampling = Sampling { shared: Arc::new(shared) };
         sampling.resume();
@@ -181,12 +179,17 @@ impl Sampling {
     /// Stops: what is left is written, in well under a tenth of a second. A reader that hangs is
     /// left to itself.
     pub fn stop(&self) {
-        self.order(Order::Finish);
+        self.stop_within(STOP_WAITS);
+    }
+
+    /// Stops, and waits as long as that for a reader that hangs.
+    pub fn stop_within(&self, waits: Duration) {
+        self.order(Order::Finish, waits);
     }
 
     /// Stops the thread for a fork and lets others sample; [`Sampling::resume`] goes on.
     pub(crate) fn pause(&self) {
-        self.order(Order::Pause);
+        self.order(Order::Pause, STOP_WAITS);
     }
 
     /// Starts the thread, unless it runs or has finished.
@@ -222,14 +225,13 @@ impl Sampling {
 
     /// In a forked child: gives up its share of the parent's lock. Takes no lock itself.
     pub(crate) fn forget_in_child(&self) {
-        let descriptor = self.shared.lock_descriptor.load(Ordering::Acquire);
-        if descriptor != NONE {
+        if let Some(descriptor) = self.shared.lock_descriptor.get() {
             // SAFETY: the child's own copy of a descriptor that nothing else uses here.
             unsafe { libc::close(descriptor) };
         }
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: Order, waits: Duration) {
         let shared = &self.shared;
         let mut control = lock(&shared.control);
         if !control.is_running {
@@ -242,7 +244,7 @@ impl Sampling {
         }
         control.order = order;
         shared.changed.notify_all();
-        let until = Instant::now() + STOP_WAITS;
+        let until = Instant::now() + waits;
         while control.is_running {
             let Some(left) = until.checked_duration_since(Instant::now()) else { break };
             let waited = shared.ended.wait_timeout(control, left);
@@ -286,7 +288,9 @@ impl Shared {
         let (mut keeper, keeps_newest) = match guard.take() {
             Some(Keeping::ToOpen(settings, open)) => {
                 let keeps_newest = settings.keeps_newest;
-                (Box::new(Keeper::new(*settings, open())), keeps_newest)
+                let mut keeper = Keeper::new(*settings, open());
+                keeper.tell_lock(&self.lock_descriptor);
+                (Box::new(keeper), keeps_newest)
             }
             Some(Keeping::Open(keeper)) => {
                 let keeps_newest = keeper.keeps_newest();
@@ -302,7 +306,6 @@ impl Shared {
             match order {
                 Order::GoOn => {}
                 Order::Pause => {
-                    self.hide_lock();
                     keeper.let_go();
                     self.publish(&keeper, false);
                     *guard = Some(Keeping::Open(keeper));
@@ -327,17 +330,10 @@ impl Shared {
         if keeper.sampler().cost().rounds == 0 {
             keeper.step(&monotonic_ns, self.is_held.load(Ordering::Relaxed));
         }
-        self.hide_lock();
         keeper.finish(&monotonic_ns);
     }
 
-    /// Before it is let go: a child of a fork that did not wait must not close what is another's by then.
-    fn hide_lock(&self) {
-        self.lock_descriptor.store(NONE, Ordering::Release);
-    }
-
     fn publish(&self, keeper: &Keeper, newest: bool) {
-        self.lock_descriptor.store(keeper.lock_descriptor().unwrap_or(NONE), Ordering::Release);
         *lock(&self.status) = keeper.status();
         if newest {
             *lock(&self.newest) = keeper.sampler().newest();

@@ -106,8 +106,9 @@ fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     let readers = || -> Readers { vec![(Tier::Slow, Box::new(Hangs(says, waits)))] };
     let sampling = Sampling::start_with(settings(run.path(), 10), Box::new(readers));
     hangs.recv().unwrap();
-    sampling.stop();
-    sampling.pause();
+    let moment = Duration::from_millis(50);
+    sampling.stop_within(moment);
+    sampling.order(Order::Pause, moment);
     sampling.resume();
     assert!(lock(&sampling.shared.control).is_running, "it still hangs, and nobody waits for it");
     std::fs::remove_dir_all(folder(run.path())).unwrap();
@@ -154,7 +155,7 @@ fn a_pause_lets_another_sample_and_after_it_this_one_waits() {
     until(|| first.status().cost.rounds >= 3);
     first.pause();
     assert_eq!(first.status().standing, Standing::Paused);
-    assert_eq!(first.shared.lock_descriptor.load(Ordering::Relaxed), NONE);
+    assert_eq!(first.shared.lock_descriptor.get(), None);
     first.resume();
     until(|| first.status().cost.rounds >= 6);
     let is_file =

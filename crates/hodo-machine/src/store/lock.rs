@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The lock, held.
+/// The lock, held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -84,13 +84,6 @@ impl Lock {
         self.file.as_raw_fd()
     }
 
-    /// Gives it back, also where a program that another thread is just starting still has a copy of
-    /// the descriptor, and with it the lock.
-    pub fn release(self) {
-        // SAFETY: a plain call on an open file.
-        unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_UN) };
-    }
-
     /// Says who has it; where the disk is full, nobody.
     fn sign(&self, kind: &str) {
         let text =
@@ -100,6 +93,14 @@ impl Lock {
             .set_len(0)
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(text.as_bytes()));
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // SAFETY: a plain call on an open file; a program that another thread is just starting still has
+        // a copy of the descriptor, and must not keep the lock with it.
+        unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_UN) };
     }
 }
 
@@ -138,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_released_stayed_with_a_copy_of_its_descriptor() {
+    fn a_lock_that_was_dropped_stayed_with_a_copy_of_its_descriptor() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sampler.lock");
         let lock = ours(Lock::take(&path, "monitor").unwrap());
         let _of_a_child = lock.file.try_clone().unwrap();
-        lock.release();
+        drop(lock);
         ours(Lock::take(&path, "in-process").unwrap());
     }
 

@@ -175,9 +175,7 @@ impl Store {
 
     /// Lets the lock go, for another to sample; everything else stays for [`Store::take_back`].
     pub fn let_go(&mut self) {
-        if let Some(lock) = self.lock.take() {
-            lock.release();
-        }
+        self.lock = None;
     }
 
     /// Takes the lock back. False when another has written meanwhile: then this store is to be
@@ -189,10 +187,7 @@ impl Store {
             Taken::Ours(lock) => {
                 let files = Files::open(&self.folder, 0, &self.limits).map_err(Refused::Failed)?;
                 let same = files.next() == self.files.next() && !self.live.is_gone();
-                match same {
-                    true => self.lock = Some(lock),
-                    false => lock.release(),
-                }
+                self.lock = same.then_some(lock);
                 Ok(same)
             }
         }

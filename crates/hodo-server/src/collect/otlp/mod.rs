@@ -39,6 +39,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+/// How long a request of many runs waits for its turn, with what it holds of the room: longer than senders do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What a request may unfold to.
 const MOST_BYTES: usize = 32 << 20;
 /// The folder of logs in the store.
@@ -230,7 +233,12 @@ async fn taken(
     })
     .await?;
     let turn = match batches.len() >= batch::MANY_RUNS {
-        true => Some(Arc::clone(&collecting.logs.many).lock_owned().await),
+        true => {
+            let turn = Arc::clone(&collecting.logs.many).lock_owned();
+            let turn = tokio::time::timeout(PATIENCE, turn).await;
+            let busy = "other requests of many services are being kept; send it again";
+            Some(turn.map_err(|_| Refusal::later(busy, 1))?)
+        }
         false => None,
     };
     apart(move || {
