@@ -167,7 +167,8 @@ class Method(Stand):
         if inspect.ismethod(method):
             # One too, which has its object, is equal to itself and can be pickled.
             return MethodType(self._around(method.__func__), estimator)
-        return _bound(self.calls, self._name, estimator, method)
+        # What was asked for may be a value.
+        return _bound(self.calls, self._name, estimator, method) if callable(method) else method
 
     def _around(self, function: Any) -> Any:
         """The function that stands for another, the same each time."""
@@ -214,9 +215,11 @@ def _method_there() -> Callable[..., Any]:
 
 def scoped(name: str, inner: Any, calls: Calls = hooked) -> Any:
     """What stands in a class for ``inner``, which stood there as ``name``; None for what is no method."""
-    if isinstance(inner, (Method, staticmethod, classmethod, property)):
+    if isinstance(inner, (Method, staticmethod, classmethod, functools.cached_property)):
         return None
-    return Method(name, inner, calls) if hasattr(type(inner), "__get__") else None
+    # What takes what is set, as a property does, has no method to give.
+    is_method = hasattr(type(inner), "__get__") and not hasattr(type(inner), "__set__")
+    return Method(name, inner, calls) if is_method else None
 
 
 def wrap(estimator: Any) -> Any:

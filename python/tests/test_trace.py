@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -443,9 +444,19 @@ def test_notebooks_are_shown_the_page(training: Path, monkeypatch: pytest.Monkey
 
 
 def test_other_threads_run_while_a_run_is_read(training: Path) -> None:
-    import threading
-
     from hodo import _hodo
+
+    assert_others_run_during(lambda: _hodo.read_run(training))
+
+
+def test_other_threads_run_while_a_report_is_made(training: Path) -> None:
+    from hodo import _hodo
+
+    assert_others_run_during(_hodo.read_run(training).document)
+
+
+def assert_others_run_during(work: Callable[[], object]) -> None:
+    import threading
 
     ticks = 0
     stop = threading.Event()
@@ -464,7 +475,7 @@ def test_other_threads_run_while_a_run_is_read(training: Path) -> None:
     try:
         until = time.monotonic() + 300
         while ticks <= before + 3 and time.monotonic() < until:
-            _hodo.read_run(training).document()
+            work()
     finally:
         sys.setswitchinterval(usual)
         stop.set()

@@ -187,7 +187,8 @@ def install_part(framework: str, home: str, is_told: bool = True) -> None:
     """Hooks what one module of ours hooks of a framework, once; the framework counts as hooked if it is told."""
     if home not in _hooks:
         hook = _hook_of(framework, home)
-        hook.is_told = is_told
+        # Another thread may have asked for it by its name meanwhile.
+        hook.is_told = hook.is_told or is_told
         hook.wait()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from hodo import _hodo
@@ -81,15 +82,16 @@ class Passes:
 
         def note(_: Any) -> None:
             # A pass that is compiled has this in its graph, and must see nothing of it.
-            if is_compiling():
+            if is_compiling() or own not in self._running:
                 return
             # A pass of another thread may begin with the same nodes.
             state = here.state
             if state.backward is own or state.is_foreign:
                 by_task[task()] = own
 
-        handles = [node.register_prehook(note) for node in _roots(args, kwargs)]
+        handles: list[Any] = []
         try:
+            handles.extend(node.register_prehook(note) for node in _roots(args, kwargs))
             return run(*args, **kwargs)
         finally:
             for handle in handles:
@@ -104,9 +106,11 @@ class Passes:
 def _roots(args: Any, kwargs: Any) -> list[Any]:
     """The nodes that a pass begins with, of the arguments of ``autograd.backward`` or ``autograd.grad``."""
     given = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
-    # An edge of the graph is a tuple too; what can be gone through only once is torch's to go through.
-    is_several = isinstance(given, (list, tuple)) and not hasattr(given, "node")
     try:
+        # An edge of the graph is a tuple, and a tensor can be gone through.
+        is_one = hasattr(given, "node") or hasattr(given, "grad_fn")
+        # What can be gone through only once is torch's to go through.
+        is_several = not is_one and isinstance(given, Iterable) and iter(given) is not given
         nodes = [_node(each) for each in (given if is_several else (given,))]
     except Exception:
         # A tensor of the program's own class may raise anything.

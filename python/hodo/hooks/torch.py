@@ -22,6 +22,8 @@ from hodo.hooks._spans import NOTHING, Spans, State, here
 
 # What a module that torch.compile made calls the one that it is made of: no layer of its own.
 COMPILED = "_orig_mod"
+# Modules that are no part of their caller, of which one caller remembers so many.
+MOST_NOT_FOUND = 1000
 LOSS = "loss"
 
 
@@ -109,7 +111,8 @@ class _Torch:
         # Transforms of a dataset are modules too, a hundred a batch.
         if _loop.is_fetching():
             return call(module, *args, **kwargs)
-        if state.is_foreign and (own := self._passes.of_thread()):
+        # One that makes a pass itself is in it.
+        if state.is_foreign and not state.backward and (own := self._passes.of_thread()):
             with _hodo.attach(own):
                 return self._forward(state, call, module, args, kwargs)
         return self._forward(state, call, module, args, kwargs)
@@ -133,10 +136,12 @@ class _Torch:
 
     def _described(self, state: State, module: Any) -> tuple[str, dict[str, Any]]:
         """What is said of a call. Whatever a class of the program's own does when it is asked, it is called."""
+        kind = "forward"
         try:
-            return self._kind(state, module), self._attributes(module)
+            kind = self._kind(state, module)
+            return kind, self._attributes(module)
         except Exception:
-            return "forward", {}
+            return kind, {}
 
     def _learn(self, state: State, module: Any, kind: str, tag: str | None) -> None:
         """What calls of this class are from now on, but for what is asked each time."""
@@ -218,6 +223,8 @@ class _Torch:
             number, names = id(parent), _names_in(parent)
             # One that is no part of its caller goes by its class, and is not looked for again.
             names.setdefault(id(module), "")
+            if known is not None and known[0]() is parent and len(known[1]) < len(names) + MOST_NOT_FOUND:
+                names = {**{each: "" for each, name in known[1].items() if not name}, **names}
             gone = weakref.ref(parent, lambda _: self._names.pop(number, None) and None)
             known = self._names[number] = (gone, names)
         name, kind = known[1].get(id(module), ""), type(module).__name__

@@ -138,7 +138,7 @@ def test_a_watch_that_goes_takes_no_finder_from_another_thread(ran: Any, tmp_pat
             def find_spec(name, path=None, target=None):
                 if name == "other":
                     asked.set()
-                    assert gone.wait(60)
+                    assert gone.wait(300)
 
         # Right before the finder that has it, and behind a watch that goes meanwhile.
         sys.meta_path.insert(sys.meta_path.index(PathFinder), Waits)
@@ -151,7 +151,7 @@ def test_a_watch_that_goes_takes_no_finder_from_another_thread(ran: Any, tmp_pat
 
         thread = threading.Thread(target=imports)
         thread.start()
-        assert asked.wait(60)
+        assert asked.wait(300)
         stop()
         assert len(sys.meta_path) == count - 1
         gone.set()
@@ -179,7 +179,7 @@ def test_hooking_while_another_thread_imports_does_not_block_both(ran: Any, tmp_
 
         def profiled():
             importing.set()
-            assert installing.wait(60)
+            assert installing.wait(300)
             return profile()
 
         def installed(self, module):
@@ -187,7 +187,7 @@ def test_hooking_while_another_thread_imports_does_not_block_both(ran: Any, tmp_
             return install(self, module)
 
         def other():
-            assert importing.wait(60)
+            assert importing.wait(300)
             profile()
 
         _control.profile, hooks._Hook._install = profiled, installed

@@ -136,3 +136,38 @@ hodo.shutdown()
 assert inspect.isfunction(vars(OfC)["fit"])
 """, "sklearn")
     assert run.tree == "OfC.fit 1"
+
+
+def test_values_that_stand_where_methods_do_became_functions(ran: Any) -> None:
+    ran(ESTIMATORS + """
+import functools
+
+class Twice:
+    def __get__(self, instance, owner=None):
+        return self if instance is None else vars(instance)["kept"]
+
+    def __set__(self, instance, value):
+        vars(instance)["kept"] = 2 * value
+
+class Told:
+    def __get__(self, instance, owner=None):
+        return 0.5
+
+class Own(BaseEstimator):
+    transform, predict = Twice(), Told()
+
+    @functools.cached_property
+    def score(self):
+        return 0.25
+
+    def fit(self, X, y=None):
+        return self
+
+def values(own):
+    own.transform = 2
+    return own.transform, own.predict, own.score, own.score
+
+for own in (Own(), hodo.wrap(Own())):
+    assert values(own) == (4, 0.5, 0.25, 0.25), values(own)
+    own.fit([[1]])
+""", "sklearn")

@@ -272,15 +272,20 @@ def test_passes_at_once_share_autograds_threads_and_keep_what_they_compute_anew(
                 return inner(x)
             return checkpoint(saves, x, depth - 1, meet, use_reentrant=True)
 
-        def passes(name, meet=lambda: None):
+        def passes(name, meet=lambda: None, begin=torch.autograd.backward):
             with hodo.scope(name):
                 x = torch.ones(2, 4, requires_grad=True)
                 for _ in range(3):
-                    saves(x, DEEP, meet).sum().backward()
+                    begin(saves(x, DEEP, meet).sum())
+
+        def of_values(loss):
+            torch.autograd.backward({"loss": loss}.values())
 
         passes("alone")
         both = threading.Barrier(2)
-        threads = [threading.Thread(target=passes, args=(name, lambda: both.wait(300))) for name in ("one", "other")]
+        ways = {"one": torch.autograd.backward, "other": of_values}
+        meet = lambda: both.wait(300)
+        threads = [threading.Thread(target=passes, args=(name, meet, way)) for name, way in ways.items()]
         for thread in threads:
             thread.start()
         for thread in threads:

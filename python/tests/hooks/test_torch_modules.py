@@ -184,7 +184,7 @@ def test_backward_on_a_thread_of_another_kind_had_no_scope(trained: Any) -> None
 
         threads = _thread._count()
         _thread.start_new_thread(train, ())
-        assert done.wait(60)
+        assert done.wait(300)
         # Torch ends a program that ends while such a thread drops its tensors.
         while _thread._count() > threads:
             time.sleep(0.01)
@@ -280,6 +280,32 @@ def test_what_a_module_raises_when_it_is_asked_failed_its_call(trained: Any, tre
     """)
 
 
+def test_layers_that_are_no_part_of_their_model_are_looked_for_once(trained: Any) -> None:
+    run = trained("""
+        class Loose(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.loose = nn.Linear(4, 4), [nn.ReLU(), nn.Tanh()]
+
+            def forward(self, x):
+                x = self.inner(x)
+                for each in self.loose:
+                    x = each(x)
+                return x
+
+            def named_modules(self, *args, **kwargs):
+                asked.append(1)
+                return super().named_modules(*args, **kwargs)
+
+        asked, loose = [], Loose()
+        for _ in range(10):
+            loose(torch.randn(2, 4))
+        assert len(asked) <= 3, asked
+    """, "hodo.profile(layers=1)")
+    for name in ("inner", "ReLU", "Tanh"):
+        assert run.node("forward", name)["count"] == 10, run.tree
+
+
 def test_layers_that_were_asked_for_inside_of_a_model_failed_its_call(trained: Any) -> None:
     run = trained("""
         calls = []
@@ -310,11 +336,11 @@ def test_a_thread_of_another_kind_is_its_own_while_others_pass_back(trained: Any
             @staticmethod
             def backward(ctx, grad):
                 inside.set()
-                assert done.wait(60)
+                assert done.wait(300)
                 return grad
 
         def train():
-            assert inside.wait(60)
+            assert inside.wait(300)
             with hodo.scope("there"):
                 for x, y in loader:
                     step(x, y)
