@@ -17,7 +17,10 @@ lacking() {
     exit 1
 }
 
-command -v npm >/dev/null || bash "$root/scripts/packages.sh" nodejs npm || lacking "it needs Node.js 20 or newer with npm"
+needed="Node.js 20.10 or newer with npm"
+command -v npm >/dev/null || bash "$root/scripts/packages.sh" nodejs npm || lacking "it needs $needed"
+is_new='const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major * 100 + minor < 2010 ? 1 : 0)'
+node -e "$is_new" || lacking "it needs $needed, and node is $(node --version)"
 if [[ ! -f node_modules/.ready || package-lock.json -nt node_modules/.ready ]]; then
     npm ci --no-audit --no-fund --loglevel=error
     touch node_modules/.ready
@@ -25,8 +28,13 @@ fi
 
 chromium() {
     [[ -n ${CHROMIUM:-} ]] && return
-    command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && return
-    bash "$root/scripts/packages.sh" chromium fonts-dejavu-core || lacking "the browser tests need Chromium: install it, or set CHROMIUM to one"
+    CHROMIUM=$(chromium_on_path) || { bash "$root/scripts/packages.sh" chromium fonts-dejavu-core && CHROMIUM=$(chromium_on_path); } ||
+        lacking "the browser tests need Chromium: install it, or set CHROMIUM to one"
+    export CHROMIUM
+}
+
+chromium_on_path() {
+    command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
 unit() {

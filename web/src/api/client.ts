@@ -72,15 +72,9 @@ export function forgetRun(run: string): void {
   answers.deleteWhere((url) => runsOf(url).includes(run));
 }
 
-/** Forgets what was answered about all runs, and says which these were. */
-export function forgetRuns(): string[] {
-  const runs = new Set<string>();
-  answers.deleteWhere((url) => {
-    const of = runsOf(url);
-    for (const run of of) runs.add(run);
-    return of.length > 0;
-  });
-  return [...runs];
+/** Forgets what was answered about all runs. */
+export function forgetRuns(): void {
+  answers.deleteWhere((url) => runsOf(url).length > 0);
 }
 
 /** Forgets the list of runs. */

@@ -4,21 +4,23 @@ import { isShareFile } from "./inline";
 import type { EventName, Listener, Sign } from "./stream";
 import { listenTogether } from "./tabs";
 
-/** How far a run has grown, as the server last said; a generation below zero is one that may have been missed. */
+/** How far a run has grown, as the server last said. */
 export interface Growth { generation: number; end_ns: number }
 
 /** Growth by run, of runs that are being recorded. */
 export const growth = signal<Record<string, Growth>>({});
 /** Changes whenever the list of runs did. */
 export const listVersion = signal(0);
+/** How often the server was there again after it was not: anything may have changed meanwhile, and what was asked may have failed. */
+export const reconnects = signal(0);
 /** Whether the server is there to tell of growth; `null` before it was asked. */
 export const connected = signal<boolean | null>(null);
 /** Whether the server at this address is another than the one that the page came from. */
 export const isOldAddress = signal(false);
 
-/** What changes whenever one of some runs has grown. */
+/** What changes whenever one of some runs has grown, or may have. */
 export function versionOf(runs: readonly string[]): string {
-  return runs.map((run) => growth.value[run]?.generation ?? 0).join();
+  return [reconnects.value, ...runs.map((run) => growth.value[run]?.generation ?? 0)].join();
 }
 
 /** Listens for growth for as long as the page is shown; what was missed meanwhile is asked anew. */
@@ -49,7 +51,8 @@ class Heard implements Listener {
   sign(sign: Sign, connection: string): void {
     connected.value = sign === "none" || sign === "refused" ? null : sign === "there";
     isOldAddress.value = sign === "refused";
-    if (sign !== "there" || connection === this.connection) return;
+    if (sign !== "there") return this.missed();
+    if (connection === this.connection) return;
     if (this.connection !== undefined) catchUp();
     this.connection = connection;
   }
@@ -72,12 +75,9 @@ function grew(data: string): void {
   growth.value = { ...growth.value, [run]: { generation, end_ns } };
 }
 
-let caughtUp = 0;
-
-/** Has everything asked anew that is looked at. */
+/** Has everything asked anew that is looked at, also what could not be had. */
 function catchUp(): void {
-  const generation = -++caughtUp;
-  const missed = forgetRuns().map((run) => [run, { generation, end_ns: growth.value[run]?.end_ns ?? 0 }]);
-  growth.value = { ...growth.value, ...Object.fromEntries(missed) };
+  forgetRuns();
+  reconnects.value++;
   listChanged();
 }

@@ -1,4 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Asking } from "./asking";
 import { getJson } from "./client";
 import { listVersion, versionOf } from "./live";
 
@@ -10,31 +11,36 @@ export interface Answer<T> {
   isOld: boolean;
 }
 
-/** What was answered last, and to which address. */
-interface Held<T> { url: string | null; data: T | null; error: Error | null; loading: boolean }
+/** What was answered last, and to which question. */
+interface Held<T> { question: string | null; data: T | null; error: Error | null; loading: boolean }
 
 /** The JSON at an address (none for `null`), asked again when one of the runs has grown, or the list of them is another; the old answer stays meanwhile. */
 export function useJson<T>(url: string | null, ...runs: string[]): Answer<T> {
-  const [held, setHeld] = useState<Held<T>>({ url: null, data: null, error: null, loading: url !== null });
+  return useAnswer(url, () => getJson<T>(url!), runs);
+}
+
+/** The same for what is put together of several answers: the question names the addresses of all of them. */
+export function useAnswer<T>(question: string | null, get: () => Promise<T>, runs: string[]): Answer<T> {
+  const [held, setHeld] = useState<Held<T>>({ question: null, data: null, error: null, loading: question !== null });
+  const asking = useRef<Asking | null>(null);
+  asking.current ??= new Asking();
   const version = runs.length === 0 ? listVersion.value : versionOf(runs);
   useEffect(() => {
-    if (url === null) {
-      setHeld({ url, data: null, error: null, loading: false });
+    if (question === null) {
+      asking.current!.stop();
+      setHeld({ question, data: null, error: null, loading: false });
       return;
     }
-    let wanted = true;
-    setHeld((old) => ({ ...(isAlike(old.url, url) ? old : { url: null, data: null }), error: null, loading: true }));
-    getJson<T>(url).then(
-      (data) => wanted && setHeld({ url, data, error: null, loading: false }),
-      (error: Error) => wanted && setHeld({ url, data: null, error, loading: false }),
-    );
-    return () => {
-      wanted = false;
+    const ask = () => {
+      setHeld((old) => ({ ...(isAlike(old.question, question) ? old : { question: null, data: null }), error: null, loading: true }));
+      return get();
     };
-  }, [url, version]);
-  // The address is another before the effect runs: its answer is never that of a run or route looked at before.
-  if (held.url !== null && !isAlike(held.url, url)) return { data: null, error: null, loading: url !== null, isOld: false };
-  return { data: held.data, error: held.error, loading: held.loading, isOld: held.data !== null && held.url !== url };
+    asking.current!.ask(question, ask, (data) => setHeld({ question, data, error: null, loading: false }), (error) => setHeld({ question, data: null, error, loading: false }));
+  }, [question, version]);
+  useLayoutEffect(() => () => asking.current!.stop(), []);
+  // The question is another before the effect runs: its answer is never that of a run or route looked at before.
+  if (held.question !== null && !isAlike(held.question, question)) return { data: null, error: null, loading: question !== null, isOld: false };
+  return { data: held.data, error: held.error, loading: held.loading, isOld: held.data !== null && held.question !== question };
 }
 
 /** Whether two addresses differ in their parameters only. */

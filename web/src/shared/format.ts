@@ -70,6 +70,7 @@ export function percent(share: number | null | undefined): string {
 /** A change as signed per cent. */
 export function change(ratio: number | null | undefined): string {
   if (ratio === null || ratio === undefined) return NOT_CAPTURED;
+  if (ratio > 0 && ratio < 0.001) return "<+0.1%";
   return (ratio > 0 ? "+" : "") + percent(ratio);
 }
 

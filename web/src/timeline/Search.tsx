@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson, runUrl } from "../api/client";
-import { growth } from "../api/live";
+import { versionOf } from "../api/live";
 import type { SearchAnswer } from "../api/types";
 import { count, cut, plain } from "../shared/format";
-import { route, setParams } from "../state/route";
+import { route } from "../state/route";
+import { useTyped } from "../ui/typed";
 import type { Control } from "./control";
 import { Hits } from "./hits";
 
@@ -13,50 +14,43 @@ const LIMIT = 1000;
 
 /** Search by name; Enter and Shift+Enter walk the hits. */
 export function Search({ control, run }: { control: Control; run: string }) {
-  const text = route.value.params.q ?? "";
-  const [typed, setTyped] = useState(text);
+  const { text: typed, applied: text, type, put, leave } = useTyped("q", PAUSE_MS);
   const [shown, setShown] = useState<Shown | null>(null);
   const [error, setError] = useState<Error | null>(null);
-  const timer = useRef<number | undefined>(undefined);
   const filter = route.value.params.filter ?? "";
-  const generation = growth.value[run]?.generation;
+  const version = versionOf([run]);
   const hits = useMemo(() => new Hits({ limit: LIMIT, ask: (after_ns) => getJson<SearchAnswer>(runUrl(run, "search", { q: text, after_ns, limit: LIMIT, filter })) }), [run, text, filter]);
-  useEffect(() => setTyped(text), [text]);
-  useEffect(() => {
+  const latest = useRef(hits);
+  latest.current = hits;
+  // As the text is applied, so that what is found and walked is never of the one before.
+  useLayoutEffect(() => {
     setShown(null);
     setError(null);
   }, [hits]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!text) return;
-    let wanted = true;
     hits.refresh().then(() => null, (failure: Error) => failure).then((failure) => {
-      if (!wanted) return;
+      if (latest.current !== hits) return;
       setShown(failure ? null : shownOf(hits));
       setError(failure);
     });
-    return () => {
-      wanted = false;
-    };
-  }, [hits, generation]);
-  const apply = (value: string) => {
-    clearTimeout(timer.current);
-    setParams({ q: value });
-  };
+  }, [hits, version]);
   const move = async (by: 1 | -1) => {
     const { view, end_ns } = control.engine;
     try {
       const hit = await hits.move(by, view.value.t0, end_ns);
+      if (latest.current !== hits) return;
       setShown(shownOf(hits));
       setError(null);
       if (hit) control.goTo(hit);
     } catch (failure) {
-      setError(failure as Error);
+      if (latest.current === hits) setError(failure as Error);
     }
   };
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
       event.preventDefault();
-      if (typed !== text) apply(typed);
+      if (typed !== text) put(typed);
       else void move(event.shiftKey ? -1 : 1);
     } else if (event.key === "Escape") (event.currentTarget as HTMLElement).blur();
     event.stopPropagation();
@@ -64,12 +58,7 @@ export function Search({ control, run }: { control: Control; run: string }) {
   return (
     <div class="row search" role="search">
       <input id="search" type="search" size={26} value={typed} spellcheck={false} autocomplete="off" placeholder="Search names ( / )" aria-label="Search names on the timeline"
-        onInput={(event) => {
-          const value = event.currentTarget.value;
-          setTyped(value);
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => apply(value), PAUSE_MS);
-        }} onKeyDown={keys} />
+        onInput={(event) => type(event.currentTarget.value)} onBlur={leave} onKeyDown={keys} />
       {text && error && <span class="bad ellipsis" role="alert" title={error.message}>The search failed: {error.message}</span>}
       {text && shown && (
         <span class="row" role="status">

@@ -72,8 +72,15 @@ function onWheel(engine: Engine, event: WheelEvent): void {
   }
 }
 
+/** What a press does while it moves, when it is let go, and when the system takes it away: it was neither a click nor a drag then. */
+interface Drag {
+  moved(event: PointerEvent, by_px: number): void;
+  done(event: PointerEvent, isClick: boolean): void;
+  undo(): void;
+}
+
 /** Follows a press until it is let go. */
-function drag(event: PointerEvent, moved: (event: PointerEvent, by_px: number) => void, done: (event: PointerEvent, isClick: boolean) => void): void {
+function drag(event: PointerEvent, { moved, done, undo }: Drag): void {
   const target = event.target as HTMLElement;
   const from = event.offsetX;
   let far = 0;
@@ -83,12 +90,24 @@ function drag(event: PointerEvent, moved: (event: PointerEvent, by_px: number) =
     far = Math.max(far, Math.abs(next.offsetX - from), Math.abs(next.clientY - event.clientY));
     if (far >= CLICK_PX) moved(next, next.offsetX - from);
   }, { signal: stop.signal });
-  const end = (next: PointerEvent) => {
+  target.addEventListener("pointerup", (next) => {
     stop.abort();
     done(next, far < CLICK_PX);
+  }, { signal: stop.signal });
+  target.addEventListener("pointercancel", () => {
+    stop.abort();
+    undo();
+  }, { signal: stop.signal });
+}
+
+/** Brings back the view as it is now. */
+function viewAgain(engine: Engine): () => void {
+  const view = engine.view.value;
+  const follows = engine.following.value;
+  return () => {
+    engine.setView(view);
+    engine.following.value = follows;
   };
-  target.addEventListener("pointerup", end, { signal: stop.signal });
-  target.addEventListener("pointercancel", end, { signal: stop.signal });
 }
 
 function onTracks(engine: Engine, event: PointerEvent, wishes: Wishes): void {
@@ -97,48 +116,70 @@ function onTracks(engine: Engine, event: PointerEvent, wishes: Wishes): void {
   const from_ns = engine.timeAt(event.offsetX);
   const pans = event.shiftKey || event.button === 1;
   if (event.button === 1) event.preventDefault();
+  const before = engine.overlay.range;
+  const viewBefore = viewAgain(engine);
   let range: Viewport | null = null;
-  drag(event, (next, by_px) => {
-    if (pans) {
-      const by = by_px * ((view.t1 - view.t0) / engine.width_px);
-      engine.setView({ t0: view.t0 - by, t1: view.t1 - by });
-    } else {
-      range = between(from_ns, engine.timeAt(next.offsetX), engine.end_ns);
-      wishes.range(range, false);
-    }
-  }, (next, isClick) => {
-    if (isClick) wishes.pick(engine.boxAt(next.offsetX, next.offsetY), next.ctrlKey || next.metaKey);
-    else if (range) wishes.range(range, true);
+  drag(event, {
+    moved(next, by_px) {
+      if (pans) {
+        const by = by_px * ((view.t1 - view.t0) / engine.width_px);
+        engine.setView({ t0: view.t0 - by, t1: view.t1 - by });
+      } else {
+        range = between(from_ns, engine.timeAt(next.offsetX), engine.end_ns);
+        wishes.range(range, false);
+      }
+    },
+    done(next, isClick) {
+      if (isClick) wishes.pick(engine.boxAt(next.offsetX, next.offsetY), next.ctrlKey || next.metaKey);
+      else if (range) wishes.range(range, true);
+    },
+    undo() {
+      if (pans) viewBefore();
+      else wishes.range(before, false);
+    },
   });
 }
 
 /** A drag on the ruler zooms to what was dragged over. */
 function onRuler(engine: Engine, event: PointerEvent): void {
+  if (event.button !== 0) return;
   const from_ns = engine.timeAt(event.offsetX);
   const before = engine.overlay.range;
-  drag(event, (next) => {
-    engine.overlay.range = between(from_ns, engine.timeAt(next.offsetX), engine.end_ns);
-    engine.invalidate();
-  }, (next, isClick) => {
+  const undo = () => {
     engine.overlay.range = before;
-    if (!isClick) engine.setView(between(from_ns, engine.timeAt(next.offsetX), engine.end_ns));
     engine.invalidate();
+  };
+  drag(event, {
+    moved(next) {
+      engine.overlay.range = between(from_ns, engine.timeAt(next.offsetX), engine.end_ns);
+      engine.invalidate();
+    },
+    done(next, isClick) {
+      undo();
+      if (!isClick) engine.setView(between(from_ns, engine.timeAt(next.offsetX), engine.end_ns));
+    },
+    undo,
   });
 }
 
 /** On the minimap a click centres, a drag inside the view moves it, any other drag zooms. */
 function onMinimap(engine: Engine, event: PointerEvent): void {
+  if (event.button !== 0) return;
   const scale = engine.end_ns / engine.width_px;
   const view = engine.view.value;
   const from_ns = event.offsetX * scale;
   const isWhole = view.t1 - view.t0 >= engine.end_ns;
   const inside = !isWhole && from_ns > view.t0 && from_ns < view.t1;
-  drag(event, (next, by_px) => {
-    if (inside) engine.setView({ t0: view.t0 + by_px * scale, t1: view.t1 + by_px * scale });
-    else engine.setView(between(from_ns, next.offsetX * scale, engine.end_ns));
-  }, (next, isClick) => {
-    const half = (view.t1 - view.t0) / 2;
-    if (isClick && !isWhole) engine.setView({ t0: next.offsetX * scale - half, t1: next.offsetX * scale + half });
+  drag(event, {
+    moved(next, by_px) {
+      if (inside) engine.setView({ t0: view.t0 + by_px * scale, t1: view.t1 + by_px * scale });
+      else engine.setView(between(from_ns, next.offsetX * scale, engine.end_ns));
+    },
+    done(next, isClick) {
+      const half = (view.t1 - view.t0) / 2;
+      if (isClick && !isWhole) engine.setView({ t0: next.offsetX * scale - half, t1: next.offsetX * scale + half });
+    },
+    undo: viewAgain(engine),
   });
 }
 

@@ -16,6 +16,8 @@ export class Hits {
   private at = -1;
   /** What is done now: one thing after the other, so that a walk begins once the first answer is there. */
   private turn: Promise<unknown> = Promise.resolve();
+  /** The next look at what is new, until it begins. */
+  private waiting: Promise<void> | null = null;
 
   constructor(private readonly question: Question) {}
 
@@ -29,13 +31,15 @@ export class Hits {
     return this.before === null || this.at < 0 ? null : this.before + this.at + 1;
   }
 
-  /** Asks again, and stays at the hit that was walked to. */
+  /** Asks again, and stays at the hit that was walked to; one that has not begun yet is enough for all who want it. */
   refresh(): Promise<void> {
-    return this.inTurn(async () => {
+    this.waiting ??= this.inTurn(async () => {
+      this.waiting = null;
       const { current } = this;
       await this.load(this.after_ns);
       this.at = current ? this.placeOf(current) : -1;
     });
+    return this.waiting;
   }
 
   /** Walks on or back; at first to the hit next to a moment. */

@@ -1,3 +1,4 @@
+import { Asking } from "../api/asking";
 import { getJson, runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
 import type { MarkValues, SeriesValues, Track } from "../api/types";
@@ -10,12 +11,21 @@ import type { Viewport } from "./viewport";
 /** Points of a track that is a curve: a series of the machine, or marks. */
 export interface Curve { t_ns: number[]; mean: (number | null)[]; min: (number | null)[]; max: (number | null)[] }
 
+/** The curve of a track and the window that it was asked for; an older curve may stand in its place. */
+class Known {
+  window = "";
+  curve: Curve | null = null;
+  hasFailed = false;
+  isOutdated = false;
+  readonly asking = new Asking();
+}
+
 const POINTS = 2000;
 export const SHARED_POINTS = 800;
 
 /** Curves of the visible stretch, asked for in windows with stable ends. */
 export class CurveStore {
-  private readonly curves = new Map<string, { window: string; curve: Curve | null; hasFailed: boolean }>();
+  private readonly curves = new Map<string, Known>();
 
   constructor(private readonly run: string, private readonly filter: () => string, private readonly arrived: () => void) {}
 
@@ -26,21 +36,16 @@ export class CurveStore {
     const unit = res * TILE_UNITS;
     // A shared file holds each curve once, of the whole run.
     const window = isShareFile() ? "all" : `${first * unit}:${(last + 1) * unit}`;
-    const known = this.curves.get(track.id);
-    if (known?.window === window) return known.curve;
-    const entry = { window, curve: known?.curve ?? null, hasFailed: false };
-    this.curves.set(track.id, entry);
-    void this.load(track, first * unit, (last + 1) * unit).then(
-      (curve) => {
-        entry.curve = curve;
-        this.arrived();
-      },
-      () => {
-        entry.hasFailed = true;
-        this.arrived();
-      },
-    );
-    return entry.curve;
+    const known = this.curves.get(track.id) ?? new Known();
+    this.curves.set(track.id, known);
+    if (known.window === window && !known.isOutdated) return known.curve;
+    Object.assign(known, { window, isOutdated: false, hasFailed: false });
+    const arrived = (news: Partial<Known>) => {
+      Object.assign(known, news);
+      this.arrived();
+    };
+    known.asking.ask(window, () => this.load(track, first * unit, (last + 1) * unit), (curve) => arrived({ curve, hasFailed: false }), () => arrived({ hasFailed: true }));
+    return known.curve;
   }
 
   /** Whether the curve that a track wants could not be had; an older one may stand in its place. */
@@ -61,17 +66,18 @@ export class CurveStore {
 
   /** Has the curves that failed asked for again. */
   retry(): void {
-    for (const known of this.curves.values()) if (known.hasFailed) known.window = "";
+    for (const known of this.curves.values()) if (known.hasFailed) known.isOutdated = true;
   }
 
   /** Forgets all curves: the filter has changed. */
   clear(): void {
+    for (const { asking } of this.curves.values()) asking.stop();
     this.curves.clear();
   }
 
   /** Has the curves asked anew, and shows the old ones meanwhile. */
   outdate(): void {
-    for (const known of this.curves.values()) known.window = "";
+    for (const known of this.curves.values()) known.isOutdated = true;
   }
 }
 

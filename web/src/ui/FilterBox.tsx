@@ -1,6 +1,6 @@
-import { useEffect, useRef, useState } from "preact/hooks";
 import { terms } from "../shared/filter";
-import { route, setParams, type View } from "../state/route";
+import { route, type View } from "../state/route";
+import { useTyped } from "./typed";
 
 const PAUSE_MS = 450;
 /** Views whose numbers no scope's attributes divide: the filter stays in the address for the others. */
@@ -15,44 +15,30 @@ const EXAMPLE_OF_RUNS = { text: "Filter: app=train host=gpu1", hint: "Conditions
 
 /** The filter of every view: conditions on attributes, kept in the address. */
 export function FilterBox() {
-  const applied = route.value.params.filter ?? "";
+  // What is typed stays as it is where the address says the same: a blank at its end is the way to the next condition.
+  const { text, applied, type, put, leave } = useTyped("filter", PAUSE_MS, (typed) => typed.trim());
   const isUnused = UNFILTERED.includes(route.value.view);
   const example = route.value.view === "runs" ? EXAMPLE_OF_RUNS : EXAMPLE;
-  const [text, setText] = useState(applied);
-  const timer = useRef<number | undefined>(undefined);
-  // What is typed stays as it is where the address says the same: a blank at its end is the way to the next condition.
-  useEffect(() => { if (applied !== text.trim()) setText(applied); }, [applied]);
-  const apply = (value: string) => {
-    clearTimeout(timer.current);
-    setParams({ filter: value.trim() });
-  };
-  const typed = (value: string) => {
-    setText(value);
-    clearTimeout(timer.current);
-    // Enter applies what is unfinished all the same.
-    if (!UNFINISHED.test(value)) timer.current = window.setTimeout(() => apply(value), PAUSE_MS);
-  };
   // What is left unfinished is not applied, what was typed before it is: the box says what the numbers are of.
   const left = () => {
-    if (!UNFINISHED.test(text)) return;
+    if (!UNFINISHED.test(text)) return leave();
     const finished = terms(text.replace(UNFINISHED, "")).slice(0, -1).join(" ");
     // A value that was only taken away from what is applied goes back to it.
-    const kept = finished === "" || applied.startsWith(text.trim()) ? applied : finished;
-    setText(kept);
-    apply(kept);
+    put(finished === "" || applied.startsWith(text.trim()) ? applied : finished);
   };
   return (
-    <form class={"filter" + (applied && !isUnused ? " on" : "")} role="search" onSubmit={(event) => { event.preventDefault(); apply(text); }}>
+    <form class={"filter" + (applied && !isUnused ? " on" : "")} role="search" onSubmit={(event) => { event.preventDefault(); put(text); }}>
       <input
         type="text" id="filter" value={text} spellcheck={false} autocomplete="off" aria-label="Filter by attribute"
         placeholder={isUnused ? "This view has no filter" : example.text} disabled={isUnused && !text}
         title={example.hint}
-        onInput={(event) => typed(event.currentTarget.value)}
+        // Enter applies what is unfinished all the same.
+        onInput={(event) => type(event.currentTarget.value, !UNFINISHED.test(event.currentTarget.value))}
         onBlur={left}
         onKeyDown={(event) => { if (event.key === "Escape") { event.currentTarget.blur(); event.stopPropagation(); } }}
       />
       {applied && isUnused && <span class="faint">not used in this view</span>}
-      {text && <button type="button" class="plain clear" aria-label="Clear the filter" onClick={() => { setText(""); apply(""); }}>×</button>}
+      {text && <button type="button" class="plain clear" aria-label="Clear the filter" onClick={() => put("")}>×</button>}
     </form>
   );
 }

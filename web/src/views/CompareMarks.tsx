@@ -1,7 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
 import { getJson, runUrl } from "../api/client";
-import { versionOf } from "../api/live";
 import type { MarkName, MarkValues } from "../api/types";
+import { useAnswer } from "../api/use";
 import { count, digits, plain } from "../shared/format";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { Empty, Failure } from "../ui/Notes";
@@ -17,17 +16,10 @@ interface Found { pairs: Pair[]; count: number }
 
 /** The marks that both runs have, by step, in one chart each. */
 export function CompareMarks({ base, head }: { base: string; head: string }) {
-  const [found, setFound] = useState<Found | Error | null>(null);
-  useEffect(() => {
-    let wanted = true;
-    load(base, head).then((found) => wanted && setFound(found), (error: Error) => wanted && setFound(error));
-    return () => {
-      wanted = false;
-    };
-  }, [base, head, versionOf([base, head])]);
-  if (found === null) return <p class="muted">Reading the marks …</p>;
-  if (found instanceof Error) return <Failure small error={found} />;
-  const { pairs, count: all } = found;
+  const { data, error } = useAnswer([base, head].map((run) => runUrl(run, "marks")).join(" "), () => load(base, head), [base, head]);
+  if (error) return <Failure small error={error} />;
+  if (data === null) return <p class="muted">Reading the marks …</p>;
+  const { pairs, count: all } = data;
   if (pairs.length === 0) return <Empty title="No mark is in both runs">hodo.mark("loss", loss) in the program makes one.</Empty>;
   return <>{pairs.length < all && <p class="faint">the first {count(pairs.length)} of {count(all)} marks that are in both</p>}{pairs.map((pair) => <PairChart key={pair.name} pair={pair} />)}</>;
 }

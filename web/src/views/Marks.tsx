@@ -1,9 +1,8 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { ApiError, getJson, runUrl } from "../api/client";
 import { isShareFile } from "../api/inline";
-import { versionOf } from "../api/live";
 import type { MarkName, MarkValues, RunsAnswer } from "../api/types";
-import { useJson } from "../api/use";
+import { useAnswer, useJson } from "../api/use";
 import { anyValue, count, cut, digits, duration, many, plain } from "../shared/format";
 import { formatList, go, readList, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
@@ -95,24 +94,23 @@ function OtherRuns({ run, chosen }: { run: string; chosen: string[] }) {
 /** Curves of one mark, and the axis that they were asked for. */
 interface Curves { x: string; of: { run: string; values: MarkValues }[]; error: Error | null }
 
+/** Asks for a mark of several runs. */
+async function load(runs: string[], urls: string[], x: string): Promise<Curves> {
+  const found = await Promise.all(urls.map((url, at) => getJson<MarkValues>(url).then((values) => ({ run: runs[at]!, values }), (error: Error) => {
+    // Another run need not have this mark.
+    if (at > 0 && error instanceof ApiError && error.status === 404) return null;
+    return error;
+  })));
+  return { x, of: found.filter((each) => each !== null && "run" in each), error: found.find((each) => each instanceof Error) ?? null };
+}
+
 function MarkChart({ name, runs, x, extent, smooth, isLog }: { name: string; runs: string[]; x: string; extent: [number, number] | null; smooth: number; isLog: boolean }) {
-  const [curves, setCurves] = useState<Curves | null>(null);
   const filter = route.value.params.filter ?? "";
   const steps = zoomedSteps();
   // A shared file holds the whole curve only.
   const [t0, t1] = (!isShareFile() && steps) || [];
-  useEffect(() => {
-    let wanted = true;
-    const all = runs.map((run, at) => getJson<MarkValues>(runUrl(run, "mark", { name, x, t0, t1, max: 2000, filter })).then((values) => ({ run, values }), (error: Error) => {
-      // Another run need not have this mark.
-      if (at > 0 && error instanceof ApiError && error.status === 404) return null;
-      return error;
-    }));
-    void Promise.all(all).then((found) => wanted && setCurves({ x, of: found.filter((each) => each !== null && "run" in each), error: found.find((each) => each instanceof Error) ?? null }));
-    return () => {
-      wanted = false;
-    };
-  }, [name, formatList(runs), x, t0, t1, versionOf(runs), filter]);
+  const urls = runs.map((run) => runUrl(run, "mark", { name, x, t0, t1, max: 2000, filter }));
+  const { data: curves } = useAnswer(urls.join(" "), () => load(runs, urls, x), runs);
   const isOne = runs.length === 1;
   const { axis, lines } = useMemo(() => {
     const of = curves?.of ?? [];

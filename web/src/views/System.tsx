@@ -1,6 +1,5 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { getJson, runUrl } from "../api/client";
-import { growth } from "../api/live";
+import { useMemo } from "preact/hooks";
+import { runUrl } from "../api/client";
 import type { SeriesName, SeriesValues } from "../api/types";
 import { useJson } from "../api/use";
 import { hasWords } from "../shared/filter";
@@ -79,20 +78,8 @@ function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
 }
 
 function SeriesCard({ run, series, extent, colour }: { run: string; series: SeriesName; extent: [number, number] | null; colour: string }) {
-  const [values, setValues] = useState<SeriesValues | null>(null);
-  const [error, setError] = useState<Error | null>(null);
   const { t0, t1 } = route.value.params;
-  const version = growth.value[run]?.generation ?? 0;
-  useEffect(() => {
-    let wanted = true;
-    getJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS })).then(
-      (found) => { if (wanted) { setValues(found); setError(null); } },
-      (failure: Error) => { if (wanted) { setValues(null); setError(failure); } },
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [run, series.id, t0, t1, version]);
+  const { data: values, error } = useJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS }), run);
   const known = values?.mean.filter((value): value is number => value !== null) ?? [];
   const range: [number, number] | undefined = t0 !== undefined && t1 !== undefined ? [Number(t0), Number(t1)] : undefined;
   const label = plain(seriesTitle(series));

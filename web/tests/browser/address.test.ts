@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changed, devOrigin, holds, open, rows, to } from "./harness";
+import type { Page } from "playwright-core";
+import { changed, devOrigin, holds, open, rows, settled, to, twoFrames } from "./harness";
 
 test("bookmarks with broken escapes, parts of a nanosecond or no such table show what there is", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/flame?zoom=%25`);
@@ -46,6 +47,69 @@ test("the list of runs keeps its filter while a run is looked at, and a filter t
     await page.getByRole("link", { name: link, exact: true }).click();
     await page.waitForURL(/#\/runs\?filter=app%3Dtrain&sort=app$/);
   }
+  check();
+  await close();
+});
+
+/** Types one text, and a longer one just as the address has the first. */
+async function typeOn(page: Page, label: string, first: string, more: string): Promise<void> {
+  await page.getByLabel(label).evaluate((box: HTMLInputElement, [first, more]) => new Promise<void>((done) => {
+    const type = (text: string) => {
+      box.value = text;
+      box.dispatchEvent(new InputEvent("input", { bubbles: true }));
+      if (text === more) done();
+    };
+    const plain = history.replaceState.bind(history);
+    history.replaceState = (...state: Parameters<History["replaceState"]>) => {
+      plain(...state);
+      if (!location.hash.endsWith(encodeURIComponent(first))) return;
+      history.replaceState = plain;
+      queueMicrotask(() => type(more));
+    };
+    type(first);
+  }), [first, more] as const);
+}
+
+test("a letter that is typed while those before it are applied stays in the box", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  for (const [label, first, more, applied] of [["Search names on the timeline", "opti", "optim", "optim"], ["Filter by attribute", "index>1", "index>12", "index%3E12"]] as const) {
+    const box = page.getByLabel(label);
+    await typeOn(page, label, first, more);
+    for (let frames = 0; frames < 3; frames++) {
+      await page.evaluate(twoFrames);
+      assert.equal(await box.inputValue(), more);
+    }
+    await page.waitForFunction((text) => location.hash.endsWith(`=${text}`), applied);
+  }
+  await page.waitForURL(/q=optim&filter=index%3E12$/);
+  // What the address says otherwise is shown all the same.
+  await to(page, "#/run/small/timeline?q=batch&filter=index%3D5");
+  await holds(async () => assert.equal(await page.getByLabel("Search names on the timeline").inputValue(), "batch"));
+  await holds(async () => assert.equal(await page.getByLabel("Filter by attribute").inputValue(), "index=5"));
+  check();
+  await close();
+});
+
+test("what is typed and not yet applied is of the view that it was typed in; what is left is applied there", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  const typeAndGo = (label: string, text: string, hash: string) => page.getByLabel(label).evaluate((box: HTMLInputElement, [text, hash]) => {
+    box.value = text;
+    box.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    location.hash = hash;
+  }, [text, hash] as const);
+  await typeAndGo("Search names on the timeline", "batch", "#/run/small/flame");
+  await page.getByRole("treeitem", { name: /^train/ }).waitFor();
+  await typeAndGo("Filter by attribute", "index>3", "#/run/large/tables");
+  await page.getByRole("table", { name: "scopes" }).waitFor();
+  await holds(async () => assert.equal(await page.getByLabel("Filter by attribute").inputValue(), ""));
+  // Longer than either box waits.
+  await page.waitForTimeout(800);
+  assert.match(page.url(), /#\/run\/large\/tables$/);
+  await page.getByLabel("Filter by attribute").fill("index>3");
+  await page.getByRole("link", { name: "Flame" }).click();
+  await page.waitForURL(/#\/run\/large\/flame\?filter=index%3E3$/);
   check();
   await close();
 });

@@ -83,6 +83,8 @@ test("details: the button to clear a range covers none of its panel, with kernel
   for (const end of [200, 300]) {
     await to(page, `#/run/small/timeline?t0=100000000&t1=${end}000000`);
     await page.getByText(`Range of ${end - 100}`).waitFor();
+    // The panel before has the button too.
+    await page.getByRole("table", { name: "Kernels in the range" }).waitFor({ state: kernels ? "detached" : "visible" });
     const copy = page.locator(".panel").getByRole("button", { name: "Copy as CSV" });
     await copy.waitFor();
     assert.ok((await place(copy)).right <= (await place(button)).left, `${kernels ? "without" : "with"} kernels`);

@@ -12,7 +12,7 @@ export const PATIENCE_MS = 30_000;
 
 let browser: Browser | undefined;
 let origin: Promise<string> | undefined;
-const stops: (() => void)[] = [];
+const stops: (() => unknown)[] = [];
 
 /** A server over runs made by formula, until the tests of the file are done. */
 export async function devServer(slices = SLICES): Promise<{ origin: string; runs: DevRun[]; tell: (event: string, data: string) => number }> {
@@ -31,13 +31,20 @@ export function devOrigin(): Promise<string> {
 }
 
 /** Does something when all tests of the file are done. */
-export function atEnd(stop: () => void): void {
+export function atEnd(stop: () => unknown): void {
   stops.push(stop);
 }
 
 after(async () => {
-  await browser?.close();
-  for (const stop of stops) stop();
+  const failures: unknown[] = [];
+  for (const stop of [() => browser?.close(), ...stops]) {
+    try {
+      await stop();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 });
 
 /** A page that must not complain: its errors, refused loads and requests to other hosts fail the test in `check`. */
@@ -71,6 +78,25 @@ export async function holds(check: () => Promise<void>): Promise<void> {
       if (Date.now() > until) throw error;
     }
   }
+}
+
+/** Whatever was copied last. */
+export function clipboard(page: Page): Promise<string> {
+  return page.evaluate(() => navigator.clipboard.readText());
+}
+
+/** Waits until the page has a text in it, however shortly: begun before what makes it say so. */
+export function says(page: Page, text: string): Promise<void> {
+  return page.evaluate((text) => new Promise<void>((done) => {
+    new MutationObserver(() => { if (document.body.textContent?.includes(text)) done(); }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  }), text);
+}
+
+/** Types a search by keys, and waits until all of it is applied: a pause between two of them applies a part. */
+export async function typeSearch(page: Page, text: string): Promise<void> {
+  await page.keyboard.press("/");
+  await page.keyboard.type(text);
+  await page.waitForFunction((query) => location.hash.includes(query), `q=${encodeURIComponent(text)}`);
 }
 
 /** Goes to an address of the page. */

@@ -35,7 +35,7 @@ function hostileRun(dir: string): string {
   return id!;
 }
 
-test("texts of every field are text in every view: no dialog, no element, nothing refused by the policy", { ...real, timeout: 180_000 }, async () => {
+test("texts of every field are text in every view: no dialog, no element, nothing refused by the policy", { ...real, timeout: 600_000 }, async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "hodo-hostile-"));
   atEnd(() => rmSync(dir, { recursive: true, force: true }));
   const id = hostileRun(dir);

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { devRuns } from "../../dev/runs";
-import { atEnd, devServer, holds, open, rows, settled, view, PATIENCE_MS } from "./harness";
+import { atEnd, devServer, holds, open, rows, settled, to, twoFrames, view, PATIENCE_MS } from "./harness";
 import { HODO, real, serve, started } from "./hodo";
 
 const endOf = (page: Page) => view(page).then(({ end_ns }) => end_ns);
@@ -180,12 +180,68 @@ test("a search and the steps of a live run count on", async () => {
   await close();
 });
 
+test("a run that grows faster than it is answered is shown all the same, in every view", async () => {
+  const { origin, runs, tell } = await devServer(4000);
+  const run = runs.find(({ id }) => id === "small")!;
+  // Each answer comes when the run has grown again.
+  const grownBefore = async (page: Page, asked: Route) => {
+    const response = await asked.fetch();
+    run.generation++;
+    tell("grew", JSON.stringify({ run: "small", generation: run.generation, end_ns: run.end_ns }));
+    await page.evaluate(twoFrames);
+    await asked.fulfill({ response });
+  };
+  // A page that is closed waits for no answer.
+  const prepare = (page: Page) => page.route(/runs\/small(-after)?\/(tracks|report|steps|flame|range|marks?|series|search|compare)\b/, (asked) => grownBefore(page, asked).catch(() => undefined));
+  const { page, check, close } = await open(`${origin}#/run/small/overview`, { prepare });
+  await page.getByRole("region", { name: "Verdict" }).waitFor();
+  await to(page, "#/run/small/marks?marks=loss");
+  await page.getByRole("img", { name: "loss over time" }).waitFor();
+  await to(page, "#/run/small/system");
+  await page.getByRole("img", { name: /power of/ }).waitFor();
+  await to(page, "#/compare/small/small-after");
+  await page.getByRole("button", { name: "Marks", exact: true }).click();
+  await page.getByRole("img", { name: "loss before and after, by step" }).waitFor();
+  await to(page, "#/run/small/timeline?q=optimizer");
+  await page.getByText("200 found").waitFor();
+  await page.waitForFunction(() => {
+    const { tracks, curve } = (window as unknown as { hodoTimeline: { tracks: { kind: string }[]; curve: (track: object) => object | null } }).hodoTimeline;
+    const marks = tracks.find(({ kind }) => kind === "marks");
+    return marks && curve.call((window as unknown as { hodoTimeline: object }).hodoTimeline, marks) !== null;
+  });
+  check();
+  await close();
+});
+
+test("what failed while the server was not there is asked for again when it is, also where it is all that was asked of a run", async () => {
+  const { origin } = await devServer(4000);
+  let isThere = false;
+  const prepare = (page: Page) => page.route(/\/api\//, (asked) => (isThere ? asked.continue() : asked.abort()));
+  const { page, close } = await open(`${origin}#/run/small/overview`, { prepare });
+  const failure = page.getByText("The server does not answer").first();
+  const verdict = page.getByRole("region", { name: "Verdict" });
+  await failure.waitFor();
+  isThere = true;
+  await verdict.waitFor();
+  for (const [hash, there] of [["#/run/large/overview", verdict], ["#/compare/small/small-after", page.getByText("What changed")]] as const) {
+    isThere = false;
+    await show(page, false);
+    await to(page, hash);
+    await failure.waitFor();
+    isThere = true;
+    await show(page, true);
+    await there.waitFor();
+  }
+  await close();
+});
+
 test("the list of runs counts on while one is recorded that nobody opened, and says when it has ended", real, async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "hodo-list-"));
   atEnd(() => rmSync(dir, { recursive: true, force: true }));
   const { page, check, close } = await open(await serve(dir));
   await page.getByText("No runs").first().waitFor();
-  const demo = spawn(HODO!, ["demo", "--seconds", "20", "--dir", dir]);
+  const demo = spawn(HODO!, ["demo", "--seconds", "300", "--dir", dir], { stdio: "ignore" });
+  const ended = once(demo, "exit");
   atEnd(() => demo.kill());
   const row = page.getByRole("table", { name: "runs" }).locator("tbody tr");
   await row.getByText("live", { exact: true }).waitFor();
@@ -194,8 +250,11 @@ test("the list of runs counts on while one is recorded that nobody opened, and s
   const first = await scopes();
   await holds(async () => assert.ok((await scopes()) > first));
   assert.equal(demo.exitCode, null, "while it is recorded");
+  demo.kill();
+  await ended;
+  await row.getByText("ended without shutdown", { exact: true }).waitFor();
   // However long that takes on a busy machine.
-  await once(demo, "exit");
+  await once(spawn(HODO!, ["demo", "--seconds", "3", "--dir", dir], { stdio: "ignore" }), "exit");
   await row.getByText("finished", { exact: true }).waitFor();
   check();
   await close();

@@ -73,7 +73,7 @@ test("the legend of a curve with a band names its ends, and smoothed points that
   await changed<object>(page, /small\/mark\?name=loss/, () => ({ x: y.map((_, at) => at * 1e6), y, min: y.map((value) => value - 2), max: y.map((value) => value + 2), not_positive: 2500, not_number: 0 }));
   await to(page, "#/run/small/marks?marks=loss&log=1");
   await page.getByText(/^2.500 values at or below 0 are not on a log axis/).waitFor();
-  assert.deepEqual(await page.locator(".u-legend .u-label").allInnerTexts(), ["at", "loss", "least", "largest"]);
+  await holds(async () => assert.deepEqual(await page.locator(".u-legend .u-label").allInnerTexts(), ["at", "loss", "least", "largest"]));
   const legend = () => page.locator(".u-legend .u-value").allInnerTexts();
   await holds(async () => {
     await point(page, page.getByRole("img", { name: "loss over time" }), 0.5);

@@ -7,7 +7,7 @@ import { before, test } from "node:test";
 import type { Page } from "playwright-core";
 import type { Report } from "../../src/api/types";
 import { count, duration } from "../../src/shared/format";
-import { atEnd, holds, open, rows, settled, to } from "./harness";
+import { atEnd, clipboard, holds, open, rows, says, settled, to } from "./harness";
 import { HODO, real, serve } from "./hodo";
 
 const SQL = process.env.HODO_SQL;
@@ -61,6 +61,7 @@ test("a filter goes along into every view, and each shows only what fits", real,
   await settled(page);
   for (const view of ["System", "Overview", "Timeline"]) {
     await page.getByRole("link", { name: view }).click();
+    await page.waitForURL(new RegExp(`/${view.toLowerCase()}\\?`));
     assert.ok(decodeURIComponent(page.url()).includes(`filter=${FILTER}`), view);
     await holds(async () => assert.equal(await page.getByLabel("Filter by attribute").inputValue(), FILTER));
   }
@@ -124,10 +125,14 @@ test("a table is copied as CSV, kernels too", real, async () => {
   const { page, check, close } = await open(`${url}#/run/h200-training/tables?table=kernels`);
   await page.getByRole("table", { name: "kernels" }).waitFor();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const said = says(page, "Copied");
   await page.getByRole("button", { name: "Copy as CSV" }).click();
-  await page.getByRole("button", { name: "Copied" }).waitFor();
-  const lines = (await page.evaluate(() => navigator.clipboard.readText())).trim().split("\r\n");
-  assert.match(lines[0]!, /^name,count,total_ns,share,mean_ns/);
+  await said;
+  let lines: string[] = [];
+  await holds(async () => {
+    lines = (await clipboard(page)).trim().split("\r\n");
+    assert.match(lines[0]!, /^name,count,total_ns,share,mean_ns/);
+  });
   await holds(async () => assert.equal(lines.length - 1, (await rows(page, "kernels")).length));
   assert.ok(lines.some((line) => line.startsWith("multi_tensor_apply_kernel,700,")));
   check();

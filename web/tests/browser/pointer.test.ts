@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { devOrigin, dragOver, holds, open, settled, to, view } from "./harness";
+import { devOrigin, dragOver, holds, open, settled, to, twoFrames, view } from "./harness";
 
 interface Seen { pointer_ns: number | null; overlay: { pointer_ns: number | null; markLines: number[] } }
 const X = 700;
@@ -80,6 +80,50 @@ test("mark lines say their moment, and are removed by M on one and by Esc", asyn
   assert.equal((await markLines(page)).length, 1, "Esc clears the range first");
   await page.keyboard.press("Escape");
   await holds(async () => assert.equal((await markLines(page)).length, 0));
+  check();
+  await close();
+});
+
+test("a press that the system takes away is no click and no drag: what it showed is undone", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?v0=360000000&v1=380000000&t0=365000000&t1=366000000`);
+  await settled(page);
+  const state = () => page.evaluate(() => {
+    const { overlay, view, following } = (window as unknown as { hodoTimeline: { overlay: { range: object }; view: { value: object }; following: { value: boolean } } }).hodoTimeline;
+    return JSON.stringify([overlay.range, view.value, following.value, location.hash]);
+  });
+  await page.waitForURL(/v0=360000000&v1=380000000/);
+  const before = await state();
+  for (const [part, keys, far] of [[".front", [], 200], [".front", ["Shift"], 200], [".front", [], 0], [".tl-ruler canvas", [], 200], [".tl-map canvas", [], 200], [".tl-map canvas", [], 0]] as const) {
+    const box = (await page.locator(part).boundingBox())!;
+    for (const key of keys) await page.keyboard.down(key);
+    await page.mouse.move(box.x + 300, box.y + (part === ".front" ? 70 : 8));
+    await page.mouse.down();
+    if (far > 0) await page.mouse.move(box.x + 300 + far, box.y + (part === ".front" ? 70 : 8), { steps: 4 });
+    if (far > 0) assert.notEqual(await state(), before, `${part} shows what it would be`);
+    await page.locator(part).evaluate((canvas) => canvas.dispatchEvent(new PointerEvent("pointercancel", { pointerId: 1 })));
+    await page.mouse.up();
+    for (const key of keys) await page.keyboard.up(key);
+    await page.evaluate(twoFrames);
+    await holds(async () => assert.equal(await state(), before, `${part} ${keys.join()} by ${far}`));
+  }
+  check();
+  await close();
+});
+
+test("ruler and minimap follow the primary button only", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?v0=360000000&v1=380000000`);
+  await settled(page);
+  const before = await view(page);
+  for (const part of [".tl-ruler canvas", ".tl-map canvas"]) {
+    for (const button of ["right", "middle"] as const) {
+      const box = (await page.locator(part).boundingBox())!;
+      await page.mouse.move(box.x + 500, box.y + 8);
+      await page.mouse.down({ button });
+      await page.mouse.move(box.x + 700, box.y + 8, { steps: 4 });
+      await page.mouse.up({ button });
+      assert.deepEqual(await view(page), before, `${part} ${button}`);
+    }
+  }
   check();
   await close();
 });

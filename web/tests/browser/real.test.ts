@@ -6,7 +6,7 @@ import path from "node:path";
 import { before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
-import { atEnd, colours, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
+import { atEnd, colours, open, rows, settled, to, typeSearch, view, PATIENCE_MS } from "./harness";
 import { HODO, real, serve } from "./hodo";
 
 const H200 = path.join(process.cwd(), "../crates/hodo-cli/tests/data/h200-training");
@@ -73,8 +73,7 @@ test("the demo: its timeline nests train, epoch, batch, forward and layer", real
   const { page, check, close } = await open(`${url}#/run/${demos[0]}/timeline`);
   await settled(page);
   assert.ok((await colours(page, ".tl-canvases .front")) > 20);
-  await page.keyboard.press("/");
-  await page.keyboard.type("batch");
+  await typeSearch(page, "batch");
   await page.getByText(/\d found/).waitFor();
   await tableOfHit(page);
   assert.match(await page.getByRole("region", { name: "Details" }).innerText(), /GPU\s+not captured: \S/);
@@ -189,7 +188,7 @@ test("two demos compare", real, async () => {
 });
 
 test("a program that records now grows on the page", real, async () => {
-  const demo = spawn(HODO!, ["demo", "--seconds", "25", "--dir", dir], { stdio: "ignore" });
+  const demo = spawn(HODO!, ["demo", "--seconds", "300", "--dir", dir], { stdio: "ignore" });
   try {
     const { page, close } = await open(`${url}#/runs`);
     await page.getByRole("row").filter({ hasText: "live" }).first().waitFor();

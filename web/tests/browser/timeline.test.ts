@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { HOSTILE } from "../../dev/runs";
-import { addressOf, changed, colours, devOrigin, holds, open, rows, settled, to, view, PATIENCE_MS } from "./harness";
+import { addressOf, changed, colours, devOrigin, holds, open, rows, settled, to, typeSearch, view, PATIENCE_MS } from "./harness";
 
 const GUTTER_PX = 192;
 
@@ -152,8 +152,7 @@ test("a drag selects a range, whose sums and flame follow; Esc clears it", async
 test("search finds by name and walks the hits", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
   await settled(page);
-  await page.keyboard.press("/");
-  await page.keyboard.type("optimizer");
+  await typeSearch(page, "optimizer");
   await page.getByText("200 found").waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("1 of 200").waitFor();

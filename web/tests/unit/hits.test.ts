@@ -71,3 +71,22 @@ test("a walk that is begun before the first answer goes on when it is there", as
   void hits.move(1, 0, END);
   assert.equal((await hits.move(1, 0, END))?.id, "1");
 });
+
+test("a run that grows while it is searched has one more question waiting, not one for each time", async () => {
+  let asked = 0;
+  let answer: (found: { hits: Placed[]; total: number }) => void = () => undefined;
+  const hits = new Hits({ limit: LIMIT, ask: () => new Promise((done) => {
+    asked++;
+    answer = done;
+  }) });
+  const begun = () => new Promise((done) => setTimeout(done, 0));
+  const all = [hits.refresh()];
+  await begun();
+  for (let growth = 0; growth < 5; growth++) all.push(hits.refresh());
+  answer({ hits: hitsAt([1]), total: 1 });
+  await begun();
+  assert.deepEqual([asked, hits.total], [2, 1]);
+  answer({ hits: hitsAt([1, 2]), total: 2 });
+  await Promise.all(all);
+  assert.deepEqual([asked, hits.total], [2, 2]);
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { forgetRun } from "../../src/api/client";
 import type { Track } from "../../src/api/types";
 import { layOut } from "../../src/timeline/layout";
 import { CurveStore, drawCurve, type Curve } from "../../src/timeline/series";
@@ -50,6 +51,30 @@ test("a curve that could not be read says so, until it is there", async () => {
   get();
   await settled();
   assert.deepEqual([get()?.mean, store.hasFailed(track("marks"))], [[1], false]);
+});
+
+test("a curve of a run that grows while it is read is shown, and then read once more", async () => {
+  let mean = 0;
+  const answers: (() => void)[] = [];
+  Object.assign(globalThis, { fetch: (url: string) => new Promise((done) => {
+    asked.push(url);
+    answers.push(() => done(Response.json({ x: [0], y: [++mean] })));
+  }) });
+  const store = new CurveStore("growing", () => "", () => undefined);
+  const get = () => store.get(track("marks"), { t0: 0, t1: END_NS }, 1000, END_NS)?.mean ?? null;
+  assert.equal(get(), null);
+  for (let growth = 0; growth < 5; growth++) {
+    forgetRun("growing");
+    store.outdate();
+    assert.equal(get(), null);
+  }
+  assert.equal(asked.length, 1);
+  answers[0]!();
+  await settled();
+  assert.deepEqual([get(), asked.length], [[1], 2]);
+  answers[1]!();
+  await settled();
+  assert.deepEqual([get(), asked.length], [[2], 2]);
 });
 
 /** What is written on a track. */

@@ -31,6 +31,9 @@ test("numbers, shares, bytes and units", () => {
   assert.equal(percent(0.0001), "<0.1%");
   assert.equal(percent(0.832), "83%");
   assert.equal(change(0.1), "+10%");
+  assert.equal(change(0.0004), "<+0.1%");
+  assert.equal(change(-0.0004), ">-0.1%");
+  assert.equal(change(0), "0%");
   assert.equal(bytes(1536), "1.50 KiB");
   assert.equal(inUnit(0.5, "1"), "50%");
   assert.equal(inUnit(1.7e9, "Hz"), "1.70 GHz");
