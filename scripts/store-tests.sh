@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$1
+command -v curl >/dev/null || { echo "store-tests: curl is not here, which makes the bucket: install it" >&2; exit 1; }
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/hodo-store.XXXXXX")
 server=
 trap '[[ -z $server ]] || kill "$server"; rm -rf "$scratch"' EXIT

@@ -1,6 +1,7 @@
 use hodo_tests::acks::{Acks, get, stage};
 use hodo_trace::{Counts, Loss, ReadOptions, Run};
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,6 +67,14 @@ impl Victim {
             .env("HODO_DIR", scratch.runs())
             .stdout(std::process::Stdio::null())
             .stderr(File::create(&stderr).unwrap());
+        // It may be told to die of this, which a script's jobs ignore.
+        let heed = || {
+            // SAFETY: a plain call.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            Ok(())
+        };
+        // SAFETY: the closure makes one system call.
+        unsafe { command.pre_exec(heed) };
         Victim { command, acks, stderr }
     }
 
