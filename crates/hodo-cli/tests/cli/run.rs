@@ -247,7 +247,19 @@ fn the_program_has_the_signals_it_would_have_had() {
     let show = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"];
     let plain = Command::new("sh").args(["-c", "exec \"$@\"", "sh"]).args(show).output().unwrap();
     let output = run(dir.path(), &[&["--"], &show[..]].concat());
-    assert_eq!(text(&output.stdout), text(&plain.stdout));
+    assert_eq!(signals(&output), signals(&plain));
+}
+
+/// The sets that `/proc/self/status` showed, without 32 and 33: a C library keeps these two for its threads,
+/// lets nobody set them, and leaves them ignored in what `posix_spawn` starts, or not, as it has threads.
+fn signals(output: &Output) -> Vec<(String, u64)> {
+    assert!(!output.stdout.is_empty(), "{}", text(&output.stderr));
+    let of_the_c_library = 0b11 << 31;
+    let set = |line: &str| {
+        let (name, bits) = line.split_once(":\t").unwrap();
+        (name.to_owned(), u64::from_str_radix(bits, 16).unwrap() & !of_the_c_library)
+    };
+    text(&output.stdout).lines().map(set).collect()
 }
 
 #[test]
@@ -266,7 +278,7 @@ fn a_caller_that_ignores_its_children_changes_nothing() {
     // SAFETY: as above.
     unsafe { under.pre_exec(ignore) };
     let (plain, under) = (plain.output().unwrap(), under.output().unwrap());
-    assert_eq!((under.status.code(), text(&under.stdout)), (Some(3), text(&plain.stdout)));
+    assert_eq!((under.status.code(), signals(&under)), (Some(3), signals(&plain)));
 }
 
 #[test]

@@ -63,6 +63,13 @@ pub struct Keeper {
     told: Told,
 }
 
+impl Drop for Keeper {
+    /// However it ends, abandoned or by a panic too: what is dropped next closes the descriptor.
+    fn drop(&mut self) {
+        self.lock_descriptor.tell(None);
+    }
+}
+
 /// What readers say of themselves; a change of it is written at once.
 type Told = (Vec<Absent>, Vec<(&'static str, String)>);
 

@@ -25,6 +25,7 @@ const STACK_BYTES: usize = 512 << 10;
 /// How long the host of a sampler waits for a reader that hangs. Its rows are in the live file already.
 /// Tests run where many others do, and want to see the end.
 const STOP_WAITS: Duration = Duration::from_millis(if cfg!(test) { 120_000 } else { 90 });
+
 /// What is sampled, how often, and where it goes.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -111,12 +111,31 @@ fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     sampling.order(Order::Pause, moment);
     sampling.resume();
     assert!(lock(&sampling.shared.control).is_running, "it still hangs, and nobody waits for it");
+    assert!(sampling.shared.lock_descriptor.get().is_some());
     std::fs::remove_dir_all(folder(run.path())).unwrap();
     drop(release);
     until(|| !lock(&sampling.shared.control).is_running);
     assert!(!folder(run.path()).exists(), "what comes too late is not written");
+    assert_eq!(sampling.shared.lock_descriptor.get(), None, "a child closes nothing of the program's");
     sampling.resume();
     assert!(!lock(&sampling.shared.control).is_running, "what was stopped stays so");
+}
+
+#[test]
+fn a_reader_that_panics_leaves_no_descriptor_to_close() {
+    struct Panics(u32);
+    impl Reader for Panics {
+        fn read(&mut self, _: &mut Table) {
+            self.0 += 1;
+            assert!(self.0 < 3, "the third round");
+        }
+    }
+    let run = tempfile::tempdir().unwrap();
+    let readers = || -> Readers { vec![(Tier::Fast, Box::new(Panics(0)))] };
+    let sampling = Sampling::start_with(settings(run.path(), 10), Box::new(readers));
+    until(|| !lock(&sampling.shared.control).is_running);
+    assert!(matches!(sampling.status().standing, Standing::Failed(_)));
+    assert_eq!(sampling.shared.lock_descriptor.get(), None);
 }
 
 #[test]

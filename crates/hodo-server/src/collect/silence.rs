@@ -105,6 +105,32 @@ mod tests {
         ns + 100 * DAY.as_nanos() as u64
     }
 
+    fn has_run_for_an_hour(here: &mut std::sync::Arc<Inside>) {
+        if let Some(began) = std::sync::Arc::get_mut(here).map(|here| &mut here.began) {
+            *began = began.checked_sub(DAY / 24).unwrap_or(*began);
+        }
+    }
+
+    #[test]
+    fn a_live_run_stays_where_a_full_collector_has_no_room_for_its_news() -> io::Result<()> {
+        let folder = Folder::new();
+        let mut here = inside_with(&CollectorOptions::local(folder.path()), None);
+        ship(&here, "run");
+        drop(here);
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(1);
+        here = inside_with(&options, None);
+        has_run_for_an_hour(&mut here);
+        let news = br#"{"host":"a","processes":[{"part":"p1-a","live":true},{"part":"p2-a","live":true}]}"#;
+        assert!(Beat::parse(news).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_err()));
+        set_clock(&here, "run", forward)?;
+        assert!(is_live(&here, "run"), "it was heard, though nothing of it was kept");
+        let stranger = br#"{"host":"b","processes":[]}"#;
+        assert!(Beat::parse(stranger).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_err()));
+        assert_eq!(make_room(&here, KEEP, Wanted::default())?, [""; 0]);
+        Ok(())
+    }
+
     #[test]
     fn a_live_run_stays_when_the_clock_is_set_forward() -> io::Result<()> {
         let folder = Folder::new();
@@ -113,11 +139,8 @@ mod tests {
         let mut here = inside_with(&CollectorOptions::local(folder.path()), None);
         ship(&here, "run");
         drop(here);
-        // It has run for long, and has no room.
         here = inside_with(&options, None);
-        if let Some(began) = std::sync::Arc::get_mut(&mut here).map(|here| &mut here.began) {
-            *began = began.checked_sub(DAY / 24).unwrap_or(*began);
-        }
+        has_run_for_an_hour(&mut here);
         let beat = Beat::parse(br#"{"host":"a","processes":[{"part":"p1-a","live":true}]}"#);
         assert!(beat.is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
         set_clock(&here, "run", forward)?;

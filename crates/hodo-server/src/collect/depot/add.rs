@@ -91,8 +91,9 @@ impl Depot {
             let room = |more| self.usage.make_sure(&owner, sender.most_bytes, more);
             let host = beat.host().to_owned();
             let kept = beat.keep(folder, room);
-            // Who is known and has no room for more lives all the same.
-            if kept.is_ok() || entry.told_ago(&host).is_some() {
+            // Who is known and has no room for more lives all the same, also after a start.
+            let is_known = || Shipped::read(folder).is_some_and(|told| told.hosts.contains_key(&host));
+            if kept.is_ok() || is_known() {
                 entry.told(host);
             }
             let (before, after) = kept?;
