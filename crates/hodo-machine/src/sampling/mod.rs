@@ -274,17 +274,26 @@ impl Drop for Sampling {
 
 impl Shared {
     fn run(&self) {
-        let work = std::panic::AssertUnwindSafe(|| self.work());
-        if std::panic::catch_unwind(work).is_err() {
-            let why = "an internal error ended the sampler".into();
-            lock(&self.status).standing = Standing::Failed(why);
+        loop {
+            let work = std::panic::AssertUnwindSafe(|| self.work());
+            let is_paused = std::panic::catch_unwind(work).unwrap_or_else(|_| {
+                let why = "an internal error ended the sampler".into();
+                lock(&self.status).standing = Standing::Failed(why);
+                false
+            });
+            let mut control = lock(&self.control);
+            // Whoever gave another order meanwhile saw it run.
+            if is_paused && control.order != Order::Pause {
+                continue;
+            }
+            control.is_running = false;
+            self.ended.notify_all();
+            return;
         }
-        let mut control = lock(&self.control);
-        control.is_running = false;
-        self.ended.notify_all();
     }
 
-    fn work(&self) {
+    /// Samples until it is told otherwise; whether that was to pause.
+    fn work(&self) -> bool {
         let mut guard = lock(&self.keeper);
         let (mut keeper, keeps_newest) = match guard.take() {
             Some(Keeping::ToOpen(settings, open)) => {
@@ -297,7 +306,7 @@ impl Shared {
                 let keeps_newest = keeper.keeps_newest();
                 (keeper, keeps_newest)
             }
-            None => return,
+            None => return false,
         };
         loop {
             let (order, is_abandoned) = {
@@ -310,14 +319,14 @@ impl Shared {
                     keeper.let_go();
                     self.publish(&keeper, false);
                     *guard = Some(Keeping::Open(keeper));
-                    return;
+                    return true;
                 }
                 // Nobody waits any more, and the folder may be another's by now.
-                Order::Finish if is_abandoned => return,
+                Order::Finish if is_abandoned => return false,
                 Order::Finish => {
                     self.finish(&mut keeper);
                     self.publish(&keeper, keeps_newest);
-                    return;
+                    return false;
                 }
             }
             let next = keeper.step(&monotonic_ns, self.is_held.load(Ordering::Relaxed));

@@ -196,6 +196,22 @@ fn a_pause_lets_another_sample_and_after_it_this_one_waits() {
 }
 
 #[test]
+fn one_that_is_resumed_while_it_lets_go_samples_on() {
+    let run = tempfile::tempdir().unwrap();
+    let hour = 3_600_000;
+    let sampling = Sampling::start_with(settings(run.path(), hour), Box::new(counting));
+    until(|| sampling.status().cost.rounds >= 1);
+    let no_word = lock(&sampling.shared.status);
+    sampling.order(Order::Pause, Duration::ZERO);
+    until(|| sampling.shared.lock_descriptor.get().is_none());
+    sampling.resume();
+    drop(no_word);
+    until(|| sampling.shared.lock_descriptor.get().is_some());
+    sampling.stop();
+    assert_eq!(sampling.status().standing, Standing::Off);
+}
+
+#[test]
 fn a_folder_deleted_under_it_is_made_again() {
     let run = tempfile::tempdir().unwrap();
     let run = run.path().join("run");
