@@ -33,10 +33,10 @@ pub(crate) fn take(run: &Path, name: &str) -> Result<Taken, Error> {
 }
 
 /// Whether somebody of this host has the lock `name` in the run's folder. It is not asked for: a
-/// shipper that begins now would take that for another at work.
-pub(crate) fn is_held(run: &Path, name: &str) -> bool {
+/// shipper that begins now would take that for another at work. None where the system does not say.
+pub(crate) fn is_held(run: &Path, name: &str) -> Option<bool> {
     let path = place(run, name);
-    hodo_trace::is_locked(&path) || hodo_trace::is_locked(&stand_in("ship", &path))
+    Some(hodo_trace::is_locked(&path)? || hodo_trace::is_locked(&stand_in("ship", &path))?)
 }
 
 /// Where the lock is: one name for it, also where the run is named from the working folder.
@@ -115,10 +115,11 @@ mod tests {
         let Taken::Ours(lock) = take(run.path(), "ship-a.lock").unwrap() else { panic!("held") };
         let Taken::Theirs(pid) = take(run.path(), "ship-a.lock").unwrap() else { panic!("twice") };
         assert_eq!(pid, std::process::id());
-        assert!(is_held(run.path(), "ship-a.lock") && !is_held(run.path(), "ship-b.lock"));
+        assert_eq!(is_held(run.path(), "ship-a.lock"), Some(true));
+        assert_eq!(is_held(run.path(), "ship-b.lock"), Some(false));
         assert!(matches!(take(run.path(), "ship-b.lock").unwrap(), Taken::Ours(_)), "another host");
         drop(lock);
-        assert!(!is_held(run.path(), "ship-a.lock"), "its file alone is no lock");
+        assert_eq!(is_held(run.path(), "ship-a.lock"), Some(false), "its file alone is no lock");
         assert!(matches!(take(run.path(), "ship-a.lock").unwrap(), Taken::Ours(_)));
     }
 

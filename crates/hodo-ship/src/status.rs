@@ -82,21 +82,22 @@ pub fn statuses(run: &Path) -> Vec<Status> {
 
 /// Whether the shipper that wrote `status` ended without a last word: it was killed, or its machine was.
 pub fn is_gone(run: &Path, status: &Status) -> bool {
-    is_gone_at(run, status, now_ns())
+    is_gone_at(status, now_ns(), || lock::is_held(run, &file_name("lock")))
 }
 
-fn is_gone_at(run: &Path, status: &Status, now_ns: u64) -> bool {
+fn is_gone_at(status: &Status, now_ns: u64, is_held: impl FnOnce() -> Option<bool>) -> bool {
     if !matches!(status.state, State::Shipping | State::Waiting) {
         return false;
     }
     // Locks of another container are none that can be seen.
-    match status.host == host() && status.pid_space == pid_space() {
+    let is_ours = status.host == host() && status.pid_space == pid_space();
+    match is_ours.then(is_held).flatten() {
         // A clock that was set back says no less than one that goes on.
-        true => {
+        Some(is_held) => {
             let age = Duration::from_nanos(now_ns.abs_diff(status.updated_ns));
-            age > LAST_WORD && !lock::is_held(run, &file_name("lock"))
+            age > LAST_WORD && !is_held
         }
-        false => Duration::from_nanos(now_ns.saturating_sub(status.updated_ns)) > SILENT,
+        None => Duration::from_nanos(now_ns.saturating_sub(status.updated_ns)) > SILENT,
     }
 }
 
@@ -180,8 +181,9 @@ mod tests {
             Status { host, pid_space, state, updated_ns, ..Status::default() }
         };
         let here = host();
+        let held = || lock::is_held(run.path(), &file_name("lock"));
         let of = |host: &str, state, updated_ns| {
-            is_gone_at(run.path(), &one(host, &pid_space(), state, updated_ns), now)
+            is_gone_at(&one(host, &pid_space(), state, updated_ns), now, held)
         };
         for state in [State::Shipping, State::Waiting] {
             assert!(of(&here, state, long_ago));
@@ -191,11 +193,16 @@ mod tests {
                 [one("elsewhere", &pid_space(), state, 0), one(&here, "pid:[1]", state, 0)]
             {
                 let at = |updated_ns| {
-                    is_gone_at(run.path(), &Status { updated_ns, ..strange.clone() }, now)
+                    is_gone_at(&Status { updated_ns, ..strange.clone() }, now, held)
                 };
                 assert!(at(long_ago));
                 assert!(!at(now - 60 * 1_000_000_000), "it may wait");
             }
+            let unknown = |updated_ns| {
+                is_gone_at(&one(&here, &pid_space(), state, updated_ns), now, || None)
+            };
+            assert!(unknown(long_ago));
+            assert!(!unknown(now - 60 * 1_000_000_000), "who has the lock is not told here");
         }
         assert!(!of(&here, State::Done, long_ago) && !of("elsewhere", State::Stopped, long_ago));
         let lock = lock::take(run.path(), &file_name("lock")).unwrap();

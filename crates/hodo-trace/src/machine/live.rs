@@ -6,15 +6,15 @@ use std::path::Path;
 
 /// Whether the host of a folder is being sampled for its run.
 pub fn is_sampled(folder: &Path) -> bool {
-    is_locked(&folder.join(LOCK_FILE))
+    is_locked(&folder.join(LOCK_FILE)) == Some(true)
 }
 
 /// Whether anyone holds the lock at `path`. Asking for it would be in the way of a sampler that
-/// wants it, so the kernel's list is looked at.
-pub fn is_locked(path: &Path) -> bool {
-    let Ok(file) = std::fs::metadata(path) else { return false };
-    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-    locks.lines().any(|line| is_of(line, file.ino()))
+/// wants it, so the kernel's list is looked at; none where there is no such list to be read.
+pub fn is_locked(path: &Path) -> Option<bool> {
+    let Ok(file) = std::fs::metadata(path) else { return Some(false) };
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    Some(locks.lines().any(|line| is_of(line, file.ino())))
 }
 
 /// What numbers of processes mean here, and whose locks the kernel lists: containers on one host can have
@@ -41,10 +41,10 @@ mod tests {
     #[test]
     fn a_lock_shows_while_it_is_held() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        assert!(!is_locked(file.path()));
+        assert_eq!(is_locked(file.path()), Some(false));
         // SAFETY: the descriptor is open.
         assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        assert!(is_locked(file.path()));
+        assert_eq!(is_locked(file.path()), Some(true));
         assert!(!is_of("1: POSIX  ADVISORY  WRITE 1 fd:01:77 0 EOF", 77));
         assert!(is_of("1: FLOCK  ADVISORY  WRITE 1 fd:01:77 0 EOF", 77));
     }
