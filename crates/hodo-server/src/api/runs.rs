@@ -77,11 +77,10 @@ fn document(store: &Store, words: &str, filter: &Filter, time: &ReadingTime) -> 
     };
     let runs = Run::list(store.dir());
     // What is read tells whether a run fits, so time goes to those that do not fit too.
-    let all = runs.into_iter().map(|run| row(store, &run, time));
-    let (rows, why): (Vec<Value>, Vec<Option<Unread>>) = all.unzip();
-    let rows: Vec<Value> =
-        rows.into_iter().filter(|row| has_words(row) && fits(row, filter)).collect();
-    let unread = why.iter().filter(|why| **why == Some(Unread::Yet)).count();
+    let all: Vec<_> = runs.into_iter().map(|run| row(store, &run, time)).collect();
+    let unread = all.iter().filter(|(_, why)| *why == Some(Unread::Yet)).count();
+    let fit = all.into_iter().filter(|(row, _)| has_words(row) && fits(row, filter));
+    let rows: Vec<Value> = fit.map(|(row, why)| with_why(row, why)).collect();
     json!({"dir": store.dir().display().to_string(), "runs": rows, "unread": unread})
 }
 
@@ -116,9 +115,13 @@ fn row(store: &Store, run: &RunSummary, time: &ReadingTime) -> (Value, Option<Un
     let id = run.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let inside = store.glimpse(&id, run, || inside(store, &id, run, time));
     let why = inside.is_none().then(|| Unread::of(store, &id, run));
-    let mut row = described(&id, run, inside.unwrap_or_default());
+    (described(&id, run, inside.unwrap_or_default()), why)
+}
+
+/// Words of ours are no words of the run: nobody searches for them.
+fn with_why(mut row: Value, why: Option<Unread>) -> Value {
     row["main_mark_why"] = json!(why.map(Unread::words));
-    (row, why)
+    row
 }
 
 /// Why a run was not read for the list.
@@ -253,6 +256,9 @@ mod tests {
         assert_eq!(list["unread"], 0);
         let why = list["runs"][0]["main_mark_why"].as_str();
         assert!(why.is_some_and(|why| why.contains("collector's store")), "{why:?}");
+        let words = "collector";
+        let found = document(&store(false), words, &Filter::default(), &ReadingTime::default());
+        assert_eq!(found["runs"], json!([]), "no word of the run's");
     }
 
     #[test]
