@@ -40,6 +40,11 @@ impl Beat {
         &self.host
     }
 
+    /// Whether it tells of a process that runs.
+    pub fn tells_of_life(&self) -> bool {
+        self.processes.iter().any(|told| told.live)
+    }
+
     /// A beat as it is sent.
     pub fn parse(text: &[u8]) -> Result<Beat, Refusal> {
         let beat: Beat = serde_json::from_slice(text)

@@ -1,11 +1,12 @@
 //! `/metrics`: what a collector counts, as Prometheus reads it.
 
 use super::refusal::Refusal;
-use super::{Collecting, ingest};
+use super::silence::is_live;
+use super::{Collecting, Inside, ingest};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use hodo_trace::Shipped;
+use hodo_format::ship::SHIPPED_FILE;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -57,7 +58,7 @@ fn text(collecting: &Collecting) -> String {
     out.counter("hodo_removed_runs_total", "Runs that made room.", load(&counters.removed));
     out.counter("hodo_removed_bytes_total", "Bytes they took.", load(&counters.removed_bytes));
     let folders = collecting.shared.store.folders();
-    let live = folders.iter().filter(|folder| is_live(folder)).count();
+    let live = folders.iter().filter(|folder| is_shipped_live(collecting, folder)).count();
     out.gauge("hodo_runs", "Runs in the store.", folders.len() as u64);
     out.gauge("hodo_live_runs", "Runs of which a process is running.", live as u64);
     out.gauge("hodo_store_bytes", "Bytes that runs take.", collecting.depot.usage.total());
@@ -67,8 +68,10 @@ fn text(collecting: &Collecting) -> String {
     out.0
 }
 
-fn is_live(folder: &Path) -> bool {
-    Shipped::read(folder).is_some_and(|shipped| shipped.is_live())
+/// Whether shippers tell of a process that runs; others' runs have no shipper.
+fn is_shipped_live(inside: &Inside, folder: &Path) -> bool {
+    let run = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.join(SHIPPED_FILE).exists() && is_live(inside, &run)
 }
 
 /// Bytes that a file in `folder` may still take; none where the system does not say.

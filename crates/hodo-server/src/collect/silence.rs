@@ -132,6 +132,22 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_tells_a_full_collector_of_its_end_can_go() -> io::Result<()> {
+        let folder = Folder::new();
+        ship(&inside_with(&CollectorOptions::local(folder.path()), None), "run");
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(1);
+        let mut here = inside_with(&options, None);
+        has_run_for_an_hour(&mut here);
+        // A process that came and went is news too, which is not kept.
+        let end = br#"{"host":"a","processes":[{"part":"p1-a","live":false},{"part":"p2-a","live":false}]}"#;
+        assert!(Beat::parse(end).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_err()));
+        set_clock(&here, "run", forward)?;
+        assert!(!is_live(&here, "run") && remove_run(&here, "run")?.is_some());
+        Ok(())
+    }
+
+    #[test]
     fn a_live_run_stays_when_the_clock_is_set_forward() -> io::Result<()> {
         let folder = Folder::new();
         let mut options = CollectorOptions::local(folder.path());

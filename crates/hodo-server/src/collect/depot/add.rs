@@ -89,11 +89,12 @@ impl Depot {
             let _turn = lock(&entry.telling);
             let owner = entry.owner();
             let room = |more| self.usage.make_sure(&owner, sender.most_bytes, more);
-            let host = beat.host().to_owned();
+            let (host, has_life) = (beat.host().to_owned(), beat.tells_of_life());
             let kept = beat.keep(folder, room);
             // Who is known and has no room for more lives all the same, also after a start.
+            // Not so who tells that all has ended: only then may its run make room.
             let is_known = || Shipped::read(folder).is_some_and(|told| told.hosts.contains_key(&host));
-            if kept.is_ok() || is_known() {
+            if kept.is_ok() || has_life && is_known() {
                 entry.told(host);
             }
             let (before, after) = kept?;

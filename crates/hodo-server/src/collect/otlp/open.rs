@@ -211,14 +211,31 @@ fn open(begins: &Begins<'_>, folder: &Path, known: Option<Whole>) -> Result<Open
     if let Some(owner) = &owner {
         forbid(begins.run, owner, begins.owner)?;
     }
+    let log = begin(begins, folder, known).inspect_err(|_| {
+        // Nobody has a log that has no spans.
+        if has_no_spans(folder) {
+            let _ = clear(folder);
+        }
+    })?;
+    Ok(Opened { owner: begins.owner.to_owned(), log })
+}
+
+fn begin(begins: &Begins<'_>, folder: &Path, known: Option<Whole>) -> io::Result<Log> {
     make(folder)?;
     if app(folder).is_none() {
         durable::replace(&folder.join(APP), begins.app.as_bytes())?;
     }
-    if owner.is_none() {
+    if owner(folder).is_none() {
         durable::replace(&folder.join(OWNER), begins.owner.as_bytes())?;
     }
-    Ok(Opened { owner: begins.owner.to_owned(), log: Log::open(folder, known)? })
+    Log::open(folder, known)
+}
+
+fn has_no_spans(folder: &Path) -> bool {
+    match path(folder).metadata() {
+        Ok(log) => log.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 fn make(folder: &Path) -> io::Result<()> {
@@ -314,6 +331,23 @@ mod tests {
             assert_eq!(path(&at).metadata()?.len(), 13, "what was answered is there");
             Ok::<(), Refusal>(())
         })
+    }
+
+    #[test]
+    fn a_log_that_could_not_be_begun_is_not_there() -> io::Result<()> {
+        let (folder, logs) = (Folder::new(), OpenLogs::default());
+        let at = folder.path().join("otlp/run");
+        // In the way of the owner's name.
+        std::fs::create_dir_all(at.join(OWNER).join("x"))?;
+        assert!(add(&logs, folder.path(), "run", "owner").is_err());
+        assert!(!at.exists());
+        assert!(add(&logs, folder.path(), "run", "owner").is_ok());
+        // What is in the way of one that has spans costs none of them.
+        logs.remove("run", || std::fs::remove_file(at.join(OWNER)))?;
+        std::fs::create_dir_all(at.join(OWNER).join("x"))?;
+        assert!(add(&logs, folder.path(), "run", "owner").is_err());
+        assert_eq!(path(&at).metadata()?.len(), 13);
+        Ok(())
     }
 
     #[test]
