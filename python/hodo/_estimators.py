@@ -172,9 +172,11 @@ class Method(Stand):
 
     def _around(self, function: Any) -> Any:
         """The function that stands for another, the same each time."""
-        if getattr(self._made, "__wrapped__", None) is not function:
-            self._made = _unbound(self.calls, self._name, function)
-        return self._made
+        # Another thread may put its own there meanwhile.
+        made = self._made
+        if getattr(made, "__wrapped__", None) is not function:
+            made = self._made = _unbound(self.calls, self._name, function)
+        return made
 
 
 # These use no name of this module: a program may keep what they make in a class of a script, which is pickled by

@@ -88,8 +88,8 @@ class Watch:
             spec = find_spec(name)
         finally:
             self._looking.now = False
-        # One of the old kind, which has `load_module` alone, is not asked for anything else.
-        if spec is not None and hasattr(spec.loader, "exec_module"):
+        # One of the old kind has `load_module` alone, and Python has words of its own for one that is not whole.
+        if spec is not None and all(hasattr(spec.loader, name) for name in _LOADS):
             spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
         return spec
 
@@ -99,6 +99,9 @@ class Watch:
             return
         self.step_aside()
         _tell(self._action, self._name, module)
+
+
+_LOADS = ("create_module", "exec_module")
 
 
 class _Loader:

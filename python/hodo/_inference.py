@@ -10,6 +10,7 @@ from typing import Any
 from hodo import _hodo, _managers, _streams, hooks
 from hodo._decorate import _Step
 from hodo._request import Meter, Request
+from hodo._signature import parameters_of
 
 _READ = ("request_id", "traceparent")
 _NOT_ATTRIBUTES = ("name", "repeat", "warmup")
@@ -108,10 +109,7 @@ class _Arguments:
     """Finds the arguments of a call that say which request it is."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        try:
-            parameters = list(inspect.signature(function).parameters.values())
-        except (TypeError, ValueError):  # some of those written in C have no signature
-            parameters = []
+        parameters = parameters_of(function)
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self._places = {
             parameter.name: at

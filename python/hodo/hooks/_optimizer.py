@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import weakref
 from collections.abc import Callable, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+from hodo._signature import parameters_of
 from hodo.hooks import Undo, _loop
 from hodo.hooks._compiled import compiling
 from hodo.hooks._spans import NONE_CLEARED, Spans, State, here, nobody
@@ -210,11 +210,7 @@ _NOWHERE = -1
 
 def _place_of_closure(step: Any) -> int:
     """Which of a step's arguments is its closure, by the name that the step has for it."""
-    try:
-        given = list(inspect.signature(step).parameters.values())[1:]
-    except (TypeError, ValueError):
-        return _NOWHERE
-    for place, each in enumerate(given):
+    for place, each in enumerate(parameters_of(step)[1:]):
         # Or handed on by what stands around the step: that does not tell the name.
         if each.name == "closure" or each.kind is each.VAR_POSITIONAL:
             return place

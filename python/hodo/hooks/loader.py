@@ -371,8 +371,8 @@ def _apart(fetcher: Any) -> Iterator[None]:
         try:
             yield
         except StopIteration:
-            # The end of the data: nothing was fetched.
-            scope._cancel()
+            # The end of the data is no failure, but took what was done to find it.
+            scope.__exit__(None, None, None)
             raise
         except BaseException as error:
             scope.__exit__(error.__class__, error, None)

@@ -6,14 +6,13 @@ it sees the function that they wrap and nothing else.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import inspect
 import sys
 import weakref
 from typing import Any
 
 from hodo import _hodo
+from hodo._signature import signature_of
 from hodo.hooks import Settings, Undo, _graphs, _loop, _optimizer
 from hodo.hooks._compiled import compiling
 from hodo.hooks._passes import passes_of
@@ -264,8 +263,9 @@ class _Torch:
                 state.depth, state.modules, state.usual = before
 
         # `inspect.getfullargspec` does not look at what is wrapped, which may be anything that can be called.
-        with contextlib.suppress(TypeError, ValueError):
-            passing.__signature__ = inspect.signature(run)  # type: ignore[attr-defined]
+        signature = signature_of(run)
+        if signature is not None:
+            passing.__signature__ = signature  # type: ignore[attr-defined]
         return passing
 
 

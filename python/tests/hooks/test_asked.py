@@ -208,7 +208,7 @@ def test_a_module_that_is_watched_is_found_as_it_was(ran: Any, tmp_path: Path) -
         sys.path.insert(0, os.environ["MODULES"])
         plain = importlib.util.find_spec("keras")
         import hodo
-        hodo.profile(["keras", "jax"])
+        hodo.profile(["keras", "jax", "lightning"])
         spec = importlib.util.find_spec("keras")
         assert isinstance(spec.loader, SourceFileLoader) and "hodo" not in repr(spec)
         assert spec == importlib.util.find_spec("keras") == plain and plain == spec
@@ -232,6 +232,21 @@ def test_a_module_that_is_watched_is_found_as_it_was(ran: Any, tmp_path: Path) -
         sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), Finds)
         warnings.simplefilter("ignore")
         assert importlib.import_module("jax").mine == 1
+
+        class Half:
+            def exec_module(self, module):
+                pass
+
+        half = types.SimpleNamespace(find_spec=lambda name, *_: ModuleSpec(name, Half()) if name == "lightning" else None)
+        sys.meta_path.insert(0, half)
+        try:
+            import lightning
+        except ImportError as error:
+            assert "create_module" in str(error)
+        else:
+            raise AssertionError("Python takes no such loader")
+        sys.meta_path.remove(half)
+
         import keras
         assert type(keras.__spec__.loader) is SourceFileLoader
         assert hodo.health()["hooks"]["keras"] != "waiting"
