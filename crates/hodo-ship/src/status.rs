@@ -192,15 +192,13 @@ mod tests {
             for strange in
                 [one("elsewhere", &pid_space(), state, 0), one(&here, "pid:[1]", state, 0)]
             {
-                let at = |updated_ns| {
-                    is_gone_at(&Status { updated_ns, ..strange.clone() }, now, held)
-                };
+                let at =
+                    |updated_ns| is_gone_at(&Status { updated_ns, ..strange.clone() }, now, held);
                 assert!(at(long_ago));
                 assert!(!at(now - 60 * 1_000_000_000), "it may wait");
             }
-            let unknown = |updated_ns| {
-                is_gone_at(&one(&here, &pid_space(), state, updated_ns), now, || None)
-            };
+            let unknown =
+                |updated_ns| is_gone_at(&one(&here, &pid_space(), state, updated_ns), now, || None);
             assert!(unknown(long_ago));
             assert!(!unknown(now - 60 * 1_000_000_000), "who has the lock is not told here");
         }

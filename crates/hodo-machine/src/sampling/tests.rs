@@ -116,7 +116,11 @@ fn a_reader_that_hangs_holds_up_neither_start_nor_stop() {
     drop(release);
     until(|| !lock(&sampling.shared.control).is_running);
     assert!(!folder(run.path()).exists(), "what comes too late is not written");
-    assert_eq!(sampling.shared.lock_descriptor.get(), None, "a child closes nothing of the program's");
+    assert_eq!(
+        sampling.shared.lock_descriptor.get(),
+        None,
+        "a child closes nothing of the program's"
+    );
     sampling.resume();
     assert!(!lock(&sampling.shared.control).is_running, "what was stopped stays so");
 }

@@ -126,7 +126,9 @@ mod tests {
         set_clock(&here, "run", forward)?;
         assert!(is_live(&here, "run"), "it was heard, though nothing of it was kept");
         let stranger = br#"{"host":"b","processes":[]}"#;
-        assert!(Beat::parse(stranger).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_err()));
+        assert!(
+            Beat::parse(stranger).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_err())
+        );
         assert_eq!(make_room(&here, KEEP, Wanted::default())?, [""; 0]);
         Ok(())
     }

@@ -93,7 +93,8 @@ impl Depot {
             let kept = beat.keep(folder, room);
             // Who is known and has no room for more lives all the same, also after a start.
             // Not so who tells that all has ended: only then may its run make room.
-            let is_known = || Shipped::read(folder).is_some_and(|told| told.hosts.contains_key(&host));
+            let is_known =
+                || Shipped::read(folder).is_some_and(|told| told.hosts.contains_key(&host));
             if kept.is_ok() || has_life && is_known() {
                 entry.told(host);
             }
