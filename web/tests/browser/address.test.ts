@@ -131,7 +131,8 @@ test("the Compare tab opens from the list of runs, and the second run may be cho
   const [before, after] = [page.getByRole("combobox").first(), page.getByRole("combobox").last()];
   await after.selectOption("small-after");
   await page.waitForURL(/#\/compare\/\/small-after$/);
-  await holds(async () => assert.equal(await before.inputValue(), ""));
+  await holds(async () => assert.equal(await page.title(), "Compare · small-after · hodo"));
+  assert.equal(await before.inputValue(), "");
   await before.selectOption("small");
   await page.getByText("What changed").waitFor();
   await holds(async () => assert.equal(await page.title(), "Compare · small and small-after · hodo"));

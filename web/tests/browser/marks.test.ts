@@ -223,10 +223,12 @@ test("a chart of shares that grow past 1 grows with them", async () => {
   const point = over.locator(".u-cursor-pt").first();
   await page.waitForResponse(/growing\/series\/1\?/);
   await page.waitForResponse(/growing\/series\/1\?/);
-  const plot = (await over.boundingBox())!;
-  await page.mouse.move(plot.x + plot.width / 3, plot.y + plot.height / 2);
-  const middle = await point.evaluate((element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2);
-  assert.ok(middle >= plot.y && middle <= plot.y + plot.height, `${middle} is not in ${JSON.stringify(plot)}`);
+  await holds(async () => {
+    const plot = (await over.boundingBox())!;
+    await page.mouse.move(plot.x + plot.width / 3, plot.y + plot.height / 2);
+    const middle = await point.evaluate((element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2);
+    assert.ok(middle >= plot.y && middle <= plot.y + plot.height, `${middle} is not in ${JSON.stringify(plot)}`);
+  });
   check();
   await close();
 });
