@@ -70,7 +70,7 @@ export function Timeline({ run }: { run: string }) {
           </div></div>
           {control && <Heads control={control} />}
         </div>
-        {answer.loading && !answer.data && <Loading what="tracks" runs={[run]} />}
+        {answer.loading && !answer.data && !answer.error && <Loading what="tracks" runs={[run]} />}
       </div>
       {control?.tableOpen.value && <Twin control={control} />}
       {control && <Drawer control={control} run={run} />}

@@ -237,6 +237,25 @@ test("what failed while the server was not there is asked for again when it is, 
   await close();
 });
 
+test("what failed before the server was there for the first time is asked for again when it is", async () => {
+  const { origin } = await devServer(4000);
+  let isThere = () => {};
+  const there = new Promise<void>((done) => (isThere = done));
+  let answers = false;
+  const prepare = (page: Page) => page.route(/\/api\//, async (asked) => {
+    // The stream comes late: none was there when the answers failed.
+    if (asked.request().url().endsWith("/api/events")) await there;
+    else if (!answers) return asked.abort();
+    await asked.continue();
+  });
+  const { page, close } = await open(`${origin}#/run/small/overview`, { prepare });
+  await page.getByText("The server does not answer").first().waitFor();
+  answers = true;
+  isThere();
+  await page.getByRole("region", { name: "Verdict" }).waitFor();
+  await close();
+});
+
 test("the list of runs counts on while one is recorded that nobody opened, and says when it has ended", real, async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "hodo-list-"));
   atEnd(() => rmSync(dir, { recursive: true, force: true }));

@@ -186,9 +186,9 @@ test("charts stand still while the list of runs changes and other runs grow", as
 
 test("what could not be read is said, never taken for nothing", async () => {
   const { page, close } = await open(`${await devOrigin()}#/runs`);
-  await page.route(/small\/(mark\?|series\/|search)/, (asked) => asked.fulfill({ status: 500, json: { error: "the disk is gone" } }));
+  await page.route(/small\/(mark\?|series\/|search|steps)/, (asked) => asked.fulfill({ status: 500, json: { error: "the disk is gone" } }));
   const failure = page.getByRole("alert").getByText("the disk is gone").first();
-  for (const address of ["marks?marks=loss", "system", "timeline?q=batch"]) {
+  for (const address of ["marks?marks=loss", "system", "timeline?q=batch", "overview"]) {
     await to(page, `#/run/small/${address}`);
     await failure.waitFor();
     assert.equal(await page.getByText(/no numbers to draw|not captured in this range|nothing is called/).count(), 0, address);
