@@ -14,6 +14,8 @@ import { drawn, notOnLog, numberless } from "./marks-curves";
 import { RangeUnused } from "./RangeNote";
 
 const FIRST_SHOWN = 3;
+/** Other runs that may be chosen: the newest. */
+const MOST_OTHERS = 50;
 
 /** Marks over time or step: several of them, of several runs. */
 export function Marks({ run }: { run: string }) {
@@ -80,13 +82,17 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
 
 function OtherRuns({ run, chosen }: { run: string; chosen: string[] }) {
   const { data } = useJson<RunsAnswer>("api/runs");
-  const others = (data?.runs ?? []).filter((each) => each.id !== run);
-  if (others.length === 0) return null;
+  const others = (data?.runs ?? []).map(({ id }) => id).filter((id) => id !== run);
+  // What is chosen is there to be chosen no longer, wherever the list has it.
+  const shown = [...new Set([...others.slice(0, MOST_OTHERS), ...chosen])];
+  const hidden = others.filter((id) => !shown.includes(id)).length;
+  if (!data || shown.length === 0) return null;
   const toggle = (id: string) => setParams({ with: formatList(chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id]) });
   return (
     <>
       <h2>Other runs</h2>
-      <ul class="choices">{others.slice(0, 50).map((each) => <li><label title={plain(each.id)}><input type="checkbox" checked={chosen.includes(each.id)} onChange={() => toggle(each.id)} /><span class="grow ellipsis"><Name text={each.id} /></span></label></li>)}</ul>
+      <ul class="choices">{shown.map((id) => <li key={id}><label title={plain(id)}><input type="checkbox" checked={chosen.includes(id)} onChange={() => toggle(id)} /><span class="grow ellipsis"><Name text={id} /></span></label></li>)}</ul>
+      {hidden > 0 && <p class="faint">{many(hidden, "older run")} not shown</p>}
     </>
   );
 }

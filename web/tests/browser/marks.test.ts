@@ -260,3 +260,18 @@ test("runs with a comma in their name are chosen like others", async () => {
   await holds(async () => assert.ok(await page.getByRole("checkbox", { name: "a,b" }).isChecked()));
   await close();
 });
+
+test("of many other runs the newest are there to choose, and those that are chosen; the others are counted", async () => {
+  const older = (runs: { id: string }[]) => Array.from({ length: 60 }, (_, at) => ({ ...runs[0]!, id: `old-${at}` }));
+  const prepare = (page: Page) => changed<{ runs: { id: string }[] }>(page, /api\/runs$/, ({ runs }) => ({ runs: [...runs, ...older(runs)] }));
+  const { page, close } = await open(`${await devOrigin()}#/run/small/marks?marks=loss&with=old-59`, { prepare });
+  const chosen = page.getByRole("checkbox", { name: "old-59" });
+  await chosen.waitFor();
+  assert.ok(await chosen.isChecked());
+  await page.getByText("14 older runs not shown", { exact: true }).waitFor();
+  await chosen.click();
+  await page.getByText("15 older runs not shown", { exact: true }).waitFor();
+  assert.equal(await chosen.count(), 0);
+  assert.doesNotMatch(page.url(), /with=/);
+  await close();
+});
