@@ -34,7 +34,8 @@ chromium() {
 }
 
 chromium_on_path() {
-    command -v chromium || command -v chromium-browser || command -v google-chrome
+    # Not `command -v`: a function here has that name too.
+    type -P chromium || type -P chromium-browser || type -P google-chrome
 }
 
 unit() {

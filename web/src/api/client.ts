@@ -82,6 +82,13 @@ export function forgetList(): void {
   answers.deleteWhere((url) => url.split("?")[0] === "api/runs");
 }
 
+let isUnanswered = false;
+
+/** Whether the server was asked before and did not answer. */
+export function wasUnanswered(): boolean {
+  return isUnanswered;
+}
+
 async function ask(url: string, init: RequestInit = {}): Promise<Response> {
   if (isShareFile()) return checked(await inlined(url));
   return checked(await heard(fetch(url, { credentials: "same-origin", ...init }), init.signal));
@@ -93,6 +100,7 @@ async function heard<T>(answer: Promise<T>, signal?: AbortSignal | null): Promis
     return await answer;
   } catch (error) {
     if (signal?.aborted) throw error;
+    isUnanswered = true;
     throw new ApiError(0, "The server does not answer. Is `hodo view` still running? Start it again and open the address it prints.");
   }
 }

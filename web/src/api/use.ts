@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Asking } from "./asking";
-import { getJson } from "./client";
+import { ApiError, getJson } from "./client";
 import { listVersion, versionOf } from "./live";
 
 export interface Answer<T> {
@@ -32,7 +32,7 @@ export function useAnswer<T>(question: string | null, get: () => Promise<T>, run
       return;
     }
     const ask = () => {
-      setHeld((old) => ({ ...(isAlike(old.question, question) ? old : { question: null, data: null }), error: null, loading: true }));
+      setHeld((old) => ({ ...(isAlike(old.question, question) ? old : { question: null, data: null }), error: old.question === question ? refusal(old.error) : null, loading: true }));
       return get();
     };
     asking.current!.ask(question, ask, (data) => setHeld({ question, data, error: null, loading: false }), (error) => setHeld({ question, data: null, error, loading: false }));
@@ -41,6 +41,11 @@ export function useAnswer<T>(question: string | null, get: () => Promise<T>, run
   // The question is another before the effect runs: its answer is never that of a run or route looked at before.
   if (held.question !== null && !isAlike(held.question, question)) return { data: null, error: null, loading: question !== null, isOld: false };
   return { data: held.data, error: held.error, loading: held.loading, isOld: held.data !== null && held.question !== question };
+}
+
+/** What the server said was wrong, which holds until it answers otherwise; none where it did not answer. */
+function refusal(error: Error | null): Error | null {
+  return error instanceof ApiError && error.status === 0 ? null : error;
 }
 
 /** Whether two addresses differ in their parameters only. */

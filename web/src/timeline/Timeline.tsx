@@ -1,5 +1,5 @@
 import { effect } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { runUrl } from "../api/client";
 import { connected } from "../api/live";
 import type { TracksAnswer } from "../api/types";
@@ -39,7 +39,8 @@ export function Timeline({ run }: { run: string }) {
   }, [control, answer.data]);
   useEffect(() => control?.engine.refilter(), [control, filter]);
   const { t0, t1, v0, v1, sel } = route.value.params;
-  useEffect(() => control?.follow(route.value.params), [control, t0, t1, v0, v1, sel]);
+  // At once: a stretch that was about to be written into the address before would be written over the link's.
+  useLayoutEffect(() => control?.follow(route.value.params), [control, t0, t1, v0, v1, sel]);
   const hasTracks = (answer.data?.tracks.length ?? 0) > 0;
   const isEmpty = answer.data !== null && answer.data.tracks.length === 0 && !answer.data.tracks_left_out;
   const ref = (name: keyof Stage | "tip") => (element: HTMLElement | null) => {
@@ -69,7 +70,7 @@ export function Timeline({ run }: { run: string }) {
           </div></div>
           {control && <Heads control={control} />}
         </div>
-        {answer.loading && !answer.data && <Loading what="tracks" runs={[run]} />}
+        {answer.loading && !answer.data && !answer.error && <Loading what="tracks" runs={[run]} />}
       </div>
       {control?.tableOpen.value && <Twin control={control} />}
       {control && <Drawer control={control} run={run} />}

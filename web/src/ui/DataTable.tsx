@@ -4,7 +4,7 @@ import { isShareFile } from "../api/inline";
 import { csv } from "../shared/csv";
 import { hasWords } from "../shared/filter";
 import { count, cut, plain } from "../shared/format";
-import { route, setParams } from "../state/route";
+import { route, setParams, viewLink } from "../state/route";
 import { CopyButton } from "./CopyButton";
 import { readSort, sortRows, type Sortable } from "./rows";
 
@@ -125,7 +125,7 @@ function ShowSql({ sql }: { sql: string }) {
         <pre class="sql-behind">
           <code>{sql}</code>
           {narrowed && <span class="row warn">This is of the whole run: the {narrowed} {narrowed.includes(" ") ? "are" : "is"} not in it.</span>}
-          <span class="row"><CopyButton label="Copy" text={() => sql} />{!isShareFile() && <a href={`#/sql/${encodeURIComponent(route.value.run ?? "")}?query=${encodeURIComponent(sql)}`}>Ask it</a>}</span>
+          <span class="row"><CopyButton label="Copy" text={() => sql} />{!isShareFile() && <a href={viewLink("sql", route.value.run, { query: sql })}>Ask it</a>}</span>
         </pre>
       )}
     </>

@@ -34,7 +34,8 @@ export function FilterBox() {
         title={example.hint}
         // Enter applies what is unfinished all the same.
         onInput={(event) => type(event.currentTarget.value, !UNFINISHED.test(event.currentTarget.value))}
-        onBlur={left}
+        // Who goes to another window and comes back types on.
+        onBlur={(event) => { if (document.activeElement !== event.currentTarget) left(); }}
         onKeyDown={(event) => { if (event.key === "Escape") { event.currentTarget.blur(); event.stopPropagation(); } }}
       />
       {applied && isUnused && <span class="faint">not used in this view</span>}

@@ -29,7 +29,7 @@ export function Compare({ base, head }: { base: string | null; head: string | nu
             {plain(error.message)}{isForced ? "" : <> <button onClick={() => setParams({ force: "1" }, true)}>Compare all the same</button></>}
           </Empty>
         : <Failure error={error} />)}
-      {both && loading && !data && <Loading what="both runs" runs={[base, head]} />}
+      {both && loading && !data && !error && <Loading what="both runs" runs={[base, head]} />}
       {data && base && head && <Result data={data} base={base} head={head} />}
     </div>
   );

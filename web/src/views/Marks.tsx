@@ -6,7 +6,7 @@ import { useAnswer, useJson } from "../api/use";
 import { anyValue, count, cut, digits, duration, many, plain } from "../shared/format";
 import { formatList, go, readList, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { useExtent, withAll } from "./extent";
@@ -14,6 +14,8 @@ import { drawn, notOnLog, numberless } from "./marks-curves";
 import { RangeUnused } from "./RangeNote";
 
 const FIRST_SHOWN = 3;
+/** Other runs that may be chosen: the newest. */
+const MOST_OTHERS = 50;
 
 /** Marks over time or step: several of them, of several runs. */
 export function Marks({ run }: { run: string }) {
@@ -80,13 +82,17 @@ function MarkPage({ run, names }: { run: string; names: MarkName[] }) {
 
 function OtherRuns({ run, chosen }: { run: string; chosen: string[] }) {
   const { data } = useJson<RunsAnswer>("api/runs");
-  const others = (data?.runs ?? []).filter((each) => each.id !== run);
-  if (others.length === 0) return null;
+  const others = (data?.runs ?? []).map(({ id }) => id).filter((id) => id !== run);
+  // What is chosen is there to be chosen no longer, wherever the list has it.
+  const shown = [...new Set([...others.slice(0, MOST_OTHERS), ...chosen])];
+  const hidden = others.filter((id) => !shown.includes(id)).length;
+  if (!data || shown.length === 0) return null;
   const toggle = (id: string) => setParams({ with: formatList(chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id]) });
   return (
     <>
       <h2>Other runs</h2>
-      <ul class="choices">{others.slice(0, 50).map((each) => <li><label title={plain(each.id)}><input type="checkbox" checked={chosen.includes(each.id)} onChange={() => toggle(each.id)} /><span class="grow ellipsis"><Name text={each.id} /></span></label></li>)}</ul>
+      <ul class="choices">{shown.map((id) => <li key={id}><label title={plain(id)}><input type="checkbox" checked={chosen.includes(id)} onChange={() => toggle(id)} /><span class="grow ellipsis"><Name text={id} /></span></label></li>)}</ul>
+      {hidden > 0 && <p class="faint">{many(hidden, "older run")} not shown</p>}
     </>
   );
 }
@@ -110,7 +116,7 @@ function MarkChart({ name, runs, x, extent, smooth, isLog }: { name: string; run
   // A shared file holds the whole curve only.
   const [t0, t1] = (!isShareFile() && steps) || [];
   const urls = runs.map((run) => runUrl(run, "mark", { name, x, t0, t1, max: 2000, filter }));
-  const { data: curves } = useAnswer(urls.join(" "), () => load(runs, urls, x), runs);
+  const { data: curves, isOld } = useAnswer(urls.join(" "), () => load(runs, urls, x), runs);
   const isOne = runs.length === 1;
   const { axis, lines } = useMemo(() => {
     const of = curves?.of ?? [];
@@ -124,14 +130,14 @@ function MarkChart({ name, runs, x, extent, smooth, isLog }: { name: string; run
   const isBare = off > 0 && !hasNumber;
   const gaps = numberless(curves.of.map(({ values }) => values));
   return (
-    <section class="card">
+    <Awaited isOld={isOld} class="card">
       <h2><Name text={name} /></h2>
       {curves.error && <Failure small error={curves.error} />}
       {off > 0 && <p class="warn small-gap">{many(off, smooth > 0 ? "smoothed point" : "value")} at or below 0 {off === 1 ? "is" : "are"} not on a log axis{isBare && <>: none is left to draw. <button class="link" onClick={() => setParams({ log: null })}>Draw them on a plain one</button></>}</p>}
       {gaps > 0 && hasNumber && <p class="warn small-gap">{many(gaps, "value")} without a number: NaN, infinite or text; the curve has a gap where no other value is at {gaps === 1 ? "its" : "their"} place</p>}
-      {isBare ? null : !hasNumber ? !curves.error && <p class="faint">{gaps > 0 ? `none of ${many(gaps, "value")} is a number: NaN, infinite or text` : filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
+      {isBare ? null : !hasNumber ? !curves.error && !isOld && <p class="faint">{gaps > 0 ? `none of ${many(gaps, "value")} is a number: NaN, infinite or text` : filter ? "no numbers in scopes that fit the filter" : "no numbers to draw"}</p>
         : <Chart label={`${plain(name)} ${isTime ? "over time" : "by step"}`} x={axis} curves={lines} height={230} isLog={isLog} xText={isTime ? duration : count} isTime={isTime} isCount={!isTime} yText={digits} sync="marks" range={(isTime ? extent && withAll(extent, axis) : steps) ?? undefined}
             onZoom={isTime ? (from, to) => go(viewLink("timeline", runs[0] ?? null, { t0: String(Math.round(from)), t1: String(Math.round(to)) })) : zoomToSteps} />}
-    </section>
+    </Awaited>
   );
 }

@@ -30,6 +30,7 @@ export function Overview({ run }: { run: string }) {
         ? <Empty title="No scopes in this run" command={'with hodo.scope("step"):\n    ...'}>Nothing tells yet where the time went. Open scopes around the steps of the program; docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
         : <VerdictBox verdict={data.verdict} isFiltered={filter !== ""} />}
       <LeftOut report={data} />
+      {steps.error && <Failure small error={steps.error} />}
       {steps.data && <StepsOf run={run} steps={steps.data} isFiltered={filter !== ""} />}
       <div class="columns">
         <TopScopes report={data} run={run} />

@@ -6,6 +6,7 @@ import { anyValue, count, digits, plain } from "../shared/format";
 import { route, setParams } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { DataTable, type Column } from "../ui/DataTable";
+import { Awaited } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { columnKeys } from "./sql-columns";
 
@@ -67,7 +68,7 @@ export function Sql({ run }: { run: string | null }) {
       </div>
       {error && (error instanceof ApiError && error.status === 501
         ? <Empty title="SQL is not installed" command="make install-sql">{error.message}</Empty> : <Failure error={error} />)}
-      {answer && <Result answer={answer} />}
+      {answer && <Awaited isOld={isAsking}><Result answer={answer} /></Awaited>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { runUrl } from "../api/client";
 import type { SeriesName, SeriesValues } from "../api/types";
 import { useJson } from "../api/use";
@@ -6,7 +6,7 @@ import { hasWords } from "../shared/filter";
 import { duration, inUnit, plain } from "../shared/format";
 import { go, route, setParams, viewLink } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
-import { Loading } from "../ui/Loading";
+import { Awaited, Loading } from "../ui/Loading";
 import { Empty, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { SHARED_POINTS } from "../timeline/series";
@@ -79,22 +79,26 @@ function SeriesPage({ run, series }: { run: string; series: SeriesName[] }) {
 
 function SeriesCard({ run, series, extent, colour }: { run: string; series: SeriesName; extent: [number, number] | null; colour: string }) {
   const { t0, t1 } = route.value.params;
-  const { data: values, error } = useJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS }), run);
+  const { data: values, error, isOld } = useJson<SeriesValues>(runUrl(run, `series/${encodeURIComponent(series.id)}`, { t0, t1, max: SHARED_POINTS }), run);
   const known = values?.mean.filter((value): value is number => value !== null) ?? [];
-  const range: [number, number] | undefined = t0 !== undefined && t1 !== undefined ? [Number(t0), Number(t1)] : undefined;
+  const asked: [number, number] | undefined = t0 !== undefined && t1 !== undefined ? [Number(t0), Number(t1)] : undefined;
+  // Values of an earlier range stay under that range until the others are there.
+  const shown = useRef(asked);
+  if (!isOld) shown.current = asked;
+  const range = shown.current;
   const label = plain(seriesTitle(series));
   const curves = useMemo(() => (values ? [{ label, colour, values: values.mean, low: values.min, high: values.max }] : []), [values, label, colour]);
   const { last, wasRead } = inRange(values ?? { t_ns: [], mean: [] }, ...(range ?? []));
   return (
-    <section class="card series">
+    <Awaited isOld={isOld} class="card series">
       <h2><Name text={seriesTitle(series)} /> <span class="aside" title={wasRead ? undefined : "nothing was read in this range; this is the last before it"}>{last === null ? "" : `${wasRead ? "" : "before it "}${inUnit(last, series.unit)}`}</span></h2>
       {error && <Failure small error={error} />}
-      {values && last === null && <p class="faint">not captured in this range</p>}
+      {values && !isOld && last === null && <p class="faint">not captured in this range</p>}
       {values && last !== null && (
         <Chart label={`${label} of ${plain(seriesSource(series))}`} x={values.t_ns} height={120} legend={false} sync={`system-${run}`} range={range ?? (extent && withAll(extent, values.t_ns)) ?? undefined} xText={duration} isTime yText={(value) => inUnit(value, series.unit)} isBytes={series.unit.startsWith("By")}
           curves={curves} yRange={series.unit === "1" ? [0, Math.max(1, ...known, ...values.max.map((value) => value ?? 0))] : undefined}
           onZoom={(from, to) => go(viewLink("timeline", run, { t0: String(Math.round(from)), t1: String(Math.round(to)) }))} />
       )}
-    </section>
+    </Awaited>
   );
 }

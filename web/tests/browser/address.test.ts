@@ -114,6 +114,20 @@ test("what is typed and not yet applied is of the view that it was typed in; wha
   await close();
 });
 
+test("what is not finished stays in the box while another window is looked at, and goes when the box is left", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables`);
+  const box = page.getByLabel("Filter by attribute");
+  await box.fill("variant=");
+  // The box still has the focus of its window.
+  await box.evaluate((element) => element.dispatchEvent(new FocusEvent("blur")));
+  await page.evaluate(twoFrames);
+  assert.equal(await box.inputValue(), "variant=");
+  await box.press("Tab");
+  await holds(async () => assert.equal(await box.inputValue(), ""));
+  check();
+  await close();
+});
+
 test("a view that fails says so, and the others still work", async () => {
   const { page, close } = await open(`${await devOrigin()}#/runs`);
   await changed(page, /small\/report/, () => ({}));
@@ -131,7 +145,8 @@ test("the Compare tab opens from the list of runs, and the second run may be cho
   const [before, after] = [page.getByRole("combobox").first(), page.getByRole("combobox").last()];
   await after.selectOption("small-after");
   await page.waitForURL(/#\/compare\/\/small-after$/);
-  await holds(async () => assert.equal(await before.inputValue(), ""));
+  await holds(async () => assert.equal(await page.title(), "Compare · small-after · hodo"));
+  assert.equal(await before.inputValue(), "");
   await before.selectOption("small");
   await page.getByText("What changed").waitFor();
   await holds(async () => assert.equal(await page.title(), "Compare · small and small-after · hodo"));
@@ -170,7 +185,7 @@ test("the steps of the overview are those that fit the filter", async () => {
   await close();
 });
 
-test("SQL behind a table says that it knows neither filter nor range", async () => {
+test("SQL behind a table says that it knows neither filter nor range; asked, it keeps both for the other views", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/tables`);
   const note = page.getByText("This is of the whole run");
   await page.getByRole("button", { name: "SQL", exact: true }).click();
@@ -179,6 +194,11 @@ test("SQL behind a table says that it knows neither filter nor range", async () 
   await to(page, "#/run/small/tables?filter=index%3E3&t0=1&t1=900000000");
   await note.waitFor();
   await holds(async () => assert.match(await note.innerText(), /the filter and range are not in it/));
+  await page.getByRole("link", { name: "Ask it" }).click();
+  await page.waitForURL(/#\/sql\/small\?filter=index%3E3&t0=1&t1=900000000&query=/);
+  await page.getByText("not used in this view").waitFor();
+  await page.getByRole("link", { name: "Tables" }).click();
+  await page.waitForURL(/#\/run\/small\/tables\?filter=index%3E3&t0=1&t1=900000000$/);
   check();
   await close();
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Page } from "playwright-core";
-import { devOrigin, holds, open, to } from "./harness";
+import type { Locator, Page } from "playwright-core";
+import { changed, devOrigin, holds, open, to, twoFrames } from "./harness";
 
 /** Has answers wait until they are let go. */
 async function held(page: Page, address: RegExp): Promise<() => void> {
@@ -38,6 +38,64 @@ test("numbers of an earlier question stand under its own heading, dimmed, until 
   letGo();
   await holds(async () => assert.equal(await page.locator("[aria-busy=true]").count(), 0));
   check();
+  await close();
+});
+
+test("curves of an earlier question are dimmed until those that are asked for are there, and nothing is said of them", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/marks?marks=loss`);
+  const [old, now] = ["true", "false"].map((isOld) => page.locator(`.card[aria-busy=${isOld}]`)) as [Locator, Locator];
+  await now.getByRole("img", { name: "loss over time" }).waitFor();
+  const letGo = await held(page, /x=step|series\/2\?t0=[34]/);
+  await page.getByRole("button", { name: "by step" }).click();
+  await old.getByRole("img", { name: "loss over time" }).waitFor();
+  const power = { name: /^power/ };
+  const unread = page.getByText("not captured in this range");
+  await changed<object>(page, /series\/2\?t0=2/, () => ({ t_ns: [], mean: [], min: [], max: [] }));
+  await to(page, "#/run/small/system?find=power&t0=100000000&t1=190000000");
+  await now.getByRole("img", power).waitFor();
+  await to(page, "#/run/small/system?find=power&t0=300000000&t1=390000000");
+  await old.getByRole("img", power).waitFor();
+  assert.equal(await unread.count(), 0);
+  await to(page, "#/run/small/system?find=power&t0=200000000&t1=290000000");
+  await unread.waitFor();
+  await to(page, "#/run/small/system?find=power&t0=400000000&t1=490000000");
+  await old.waitFor();
+  assert.equal(await unread.count(), 0);
+  letGo();
+  await now.getByRole("img", power).waitFor();
+  check();
+  await close();
+});
+
+test("rows of an earlier question in SQL are dimmed until those that are asked for are there", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/sql/small?query=select%201`);
+  const rows = (isOld: boolean) => page.locator(`[aria-busy=${isOld}]`).getByRole("table", { name: "rows", exact: true });
+  await rows(false).waitFor();
+  const letGo = await held(page, /api\/sql/);
+  await page.getByLabel("SQL", { exact: true }).fill("select 2");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await rows(true).waitFor();
+  letGo();
+  await rows(false).waitFor();
+  check();
+  await close();
+});
+
+test("what the server refused stays said while a run grows, and is asked for again", async () => {
+  const { page, close } = await open(`${await devOrigin()}#/runs`);
+  await page.route(/growing\/tracks/, (asked) => asked.fulfill({ status: 500, json: { error: "the disk is gone" } }));
+  for (const [address, asked] of [["run/growing/tables?filter=nonsense", /growing\/report/], ["compare/growing/hostile", /growing\/compare/], ["run/growing/timeline", /growing\/tracks/]] as const) {
+    await to(page, `#/${address}`);
+    await page.locator("main").getByText(/nonsense is not a condition|not comparable|the disk is gone/).first().waitFor();
+    await page.evaluate(() => {
+      const seen = { unsaid: 0 };
+      Object.assign(window, { seen });
+      new MutationObserver(() => { if (!document.querySelector("main .note") || document.querySelector("main .loading")) seen.unsaid++; }).observe(document.querySelector("main")!, { subtree: true, childList: true });
+    });
+    for (let growth = 0; growth < 2; growth++) await page.waitForResponse(asked);
+    await page.evaluate(twoFrames);
+    assert.equal(await page.evaluate(() => (window as unknown as { seen: { unsaid: number } }).seen.unsaid), 0, address);
+  }
   await close();
 });
 

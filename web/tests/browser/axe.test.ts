@@ -25,7 +25,7 @@ async function obstacles(page: Page): Promise<string[]> {
 
 /** Every view, and what opens on top of one: an address, and what is done there. */
 const PLACES: [string, (page: Page) => Promise<void>][] = [
-  ["#/runs", (page) => page.getByRole("table", { name: "runs" }).waitFor()],
+  ["#/runs", (page) => page.getByRole("table", { name: "runs", exact: true }).waitFor()],
   ["#/run/small/overview", (page) => page.getByRole("region", { name: "Verdict" }).waitFor()],
   ["#/run/small/timeline", settled],
   ["#/run/small/timeline?t0=360000000&t1=380000000", (page) => page.getByRole("table", { name: "scopes in the range" }).waitFor()],
@@ -37,7 +37,7 @@ const PLACES: [string, (page: Page) => Promise<void>][] = [
     await page.getByRole("table", { name: "visible boxes" }).waitFor();
   }],
   ["#/run/small/flame", (page) => page.getByRole("tree", { name: "Flame graph" }).waitFor()],
-  ...["scopes", "kernels", "copies", "loops"].map((table): [string, (page: Page) => Promise<void>] => [`#/run/small/tables?table=${table}`, (page) => page.getByRole("table").first().waitFor()]),
+  ...[["scopes", "scopes"], ["kernels", "kernels"], ["copies", "copies"], ["loops", "benchmark loops"]].map(([table, name]): [string, (page: Page) => Promise<void>] => [`#/run/small/tables?table=${table}`, (page) => page.getByRole("table", { name, exact: true }).waitFor()]),
   ["#/run/small/marks", (page) => page.getByRole("img", { name: "loss over time" }).waitFor()],
   ["#/run/small/system", (page) => page.getByRole("img", { name: /power of/ }).waitFor()],
   ["#/compare/small/small-after", (page) => page.getByRole("table", { name: "compared scopes" }).waitFor()],
@@ -68,6 +68,7 @@ for (const theme of ["dark", "light"] as const) {
     for (const [hash, act] of PLACES) {
       await to(page, "#/runs");
       await page.keyboard.press("Escape");
+      await page.getByRole("table", { name: "runs", exact: true }).waitFor();
       await to(page, hash);
       await act(page);
       found.push(...(await obstacles(page)).map((each) => `${hash} ${each}`));

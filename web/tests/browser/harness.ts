@@ -116,6 +116,7 @@ export async function changed<T>(page: Page, address: RegExp, change: (answer: T
 export async function dragOver(page: Page, part: Locator, from_px: number, to_px: number): Promise<void> {
   // Waits until the part stands still: a chart is made anew when its axis changes.
   await part.hover();
+  await page.evaluate(twoFrames);
   const box = (await part.boundingBox())!;
   await page.mouse.move(box.x + from_px, box.y + 20);
   await page.mouse.down();
@@ -190,5 +191,5 @@ export async function point(page: Page, chart: Locator, share: number): Promise<
 
 /** The rows of a table as texts. */
 export async function rows(page: Page, label: string): Promise<string[][]> {
-  return page.getByRole("table", { name: label }).locator("tbody tr").evaluateAll((found) => found.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim())));
+  return page.getByRole("table", { name: label, exact: true }).locator("tbody tr").evaluateAll((found) => found.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim())));
 }

@@ -57,12 +57,14 @@ test("a hidden tab holds no stream; shown again it has what it missed", async ()
   const { page, check, close } = await open(`${origin}#/run/growing/timeline`, { prepare: countStreams });
   await settled(page);
   await grows(page);
+  // The server tells of it no more, and the page has all that it told.
+  const run = runs.find(({ id }) => id === "growing")!;
+  run.state = "finished";
+  await holds(async () => assert.equal(await endOf(page), run.end_ns));
+  await page.evaluate(twoFrames);
   await show(page, false);
   assert.equal(await streams(page), 0);
-  const run = runs.find(({ id }) => id === "growing")!;
-  // It grows once more, and never again.
   run.end_ns += 1e9;
-  run.state = "finished";
   await page.waitForTimeout(1500);
   assert.ok((await endOf(page)) < run.end_ns);
   await show(page, true);
@@ -232,6 +234,25 @@ test("what failed while the server was not there is asked for again when it is, 
     await show(page, true);
     await there.waitFor();
   }
+  await close();
+});
+
+test("what failed before the server was there for the first time is asked for again when it is", async () => {
+  const { origin } = await devServer(4000);
+  let isThere = () => {};
+  const there = new Promise<void>((done) => (isThere = done));
+  let answers = false;
+  const prepare = (page: Page) => page.route(/\/api\//, async (asked) => {
+    // The stream comes late: none was there when the answers failed.
+    if (asked.request().url().endsWith("/api/events")) await there;
+    else if (!answers) return asked.abort();
+    await asked.continue();
+  });
+  const { page, close } = await open(`${origin}#/run/small/overview`, { prepare });
+  await page.getByText("The server does not answer").first().waitFor();
+  answers = true;
+  isThere();
+  await page.getByRole("region", { name: "Verdict" }).waitFor();
   await close();
 });
 

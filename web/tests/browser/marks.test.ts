@@ -186,9 +186,9 @@ test("charts stand still while the list of runs changes and other runs grow", as
 
 test("what could not be read is said, never taken for nothing", async () => {
   const { page, close } = await open(`${await devOrigin()}#/runs`);
-  await page.route(/small\/(mark\?|series\/|search)/, (asked) => asked.fulfill({ status: 500, json: { error: "the disk is gone" } }));
+  await page.route(/small\/(mark\?|series\/|search|steps)/, (asked) => asked.fulfill({ status: 500, json: { error: "the disk is gone" } }));
   const failure = page.getByRole("alert").getByText("the disk is gone").first();
-  for (const address of ["marks?marks=loss", "system", "timeline?q=batch"]) {
+  for (const address of ["marks?marks=loss", "system", "timeline?q=batch", "overview"]) {
     await to(page, `#/run/small/${address}`);
     await failure.waitFor();
     assert.equal(await page.getByText(/no numbers to draw|not captured in this range|nothing is called/).count(), 0, address);
@@ -223,10 +223,12 @@ test("a chart of shares that grow past 1 grows with them", async () => {
   const point = over.locator(".u-cursor-pt").first();
   await page.waitForResponse(/growing\/series\/1\?/);
   await page.waitForResponse(/growing\/series\/1\?/);
-  const plot = (await over.boundingBox())!;
-  await page.mouse.move(plot.x + plot.width / 3, plot.y + plot.height / 2);
-  const middle = await point.evaluate((element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2);
-  assert.ok(middle >= plot.y && middle <= plot.y + plot.height, `${middle} is not in ${JSON.stringify(plot)}`);
+  await holds(async () => {
+    const plot = (await over.boundingBox())!;
+    await page.mouse.move(plot.x + plot.width / 3, plot.y + plot.height / 2);
+    const middle = await point.evaluate((element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2);
+    assert.ok(middle >= plot.y && middle <= plot.y + plot.height, `${middle} is not in ${JSON.stringify(plot)}`);
+  });
   check();
   await close();
 });
@@ -256,5 +258,20 @@ test("runs with a comma in their name are chosen like others", async () => {
   await page.getByRole("checkbox", { name: "a,b" }).check();
   await page.waitForURL(/with=a%252Cb/);
   await holds(async () => assert.ok(await page.getByRole("checkbox", { name: "a,b" }).isChecked()));
+  await close();
+});
+
+test("of many other runs the newest are there to choose, and those that are chosen; the others are counted", async () => {
+  const older = (runs: { id: string }[]) => Array.from({ length: 60 }, (_, at) => ({ ...runs[0]!, id: `old-${at}` }));
+  const prepare = (page: Page) => changed<{ runs: { id: string }[] }>(page, /api\/runs$/, ({ runs }) => ({ runs: [...runs, ...older(runs)] }));
+  const { page, close } = await open(`${await devOrigin()}#/run/small/marks?marks=loss&with=old-59`, { prepare });
+  const chosen = page.getByRole("checkbox", { name: "old-59" });
+  await chosen.waitFor();
+  assert.ok(await chosen.isChecked());
+  await page.getByText("14 older runs not shown", { exact: true }).waitFor();
+  await chosen.click();
+  await page.getByText("15 older runs not shown", { exact: true }).waitFor();
+  assert.equal(await chosen.count(), 0);
+  assert.doesNotMatch(page.url(), /with=/);
   await close();
 });

@@ -37,7 +37,7 @@ before(async () => {
 
 /** The counts of scopes in the table, by path. */
 async function counts(page: Page): Promise<Record<string, string>> {
-  await page.getByRole("table", { name: "scopes" }).waitFor();
+  await page.getByRole("table", { name: "scopes", exact: true }).waitFor();
   return Object.fromEntries((await rows(page, "scopes")).map(([path, n]) => [path!.split(/\s*\/\s*/).join("/").split("\n")[0]!.trim(), n!]));
 }
 

@@ -430,6 +430,49 @@ test("Esc hides the keys after a click on them too, and the focus goes back", as
   await close();
 });
 
+test("a link that comes as the stretch before it is about to be written into the address leads to its own", async () => {
+  interface Waiting { waiting: Map<number, () => void> }
+  const prepare = (page: Page) => page.addInitScript(() => {
+    const waiting: Waiting["waiting"] = new Map();
+    const [plain, plainClear] = [setTimeout, clearTimeout] as [(act: () => void, ms?: number) => number, (id?: number) => void];
+    const held = (act: () => void) => {
+      const id = -1 - Math.floor(Math.random() * 1e9);
+      waiting.set(id, act);
+      return id;
+    };
+    // What waits as long as the address does waits until it is let.
+    Object.assign(window, {
+      waiting,
+      setTimeout: (act: () => void, ms?: number) => (ms === 250 ? held(act) : plain(act, ms)),
+      clearTimeout: (id?: number) => (waiting.delete(id ?? 0) ? undefined : plainClear(id)),
+    });
+  });
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`, { prepare });
+  await settled(page);
+  await page.keyboard.press("w");
+  await page.waitForFunction(() => (window as unknown as Waiting).waiting.size > 0);
+  await page.evaluate(() => new Promise<void>((done) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      const { waiting } = window as unknown as Waiting;
+      const acts = [...waiting.values()];
+      waiting.clear();
+      for (const act of acts) act();
+      done();
+    };
+    // The next thing to happen after the link was heard, before anything is painted.
+    addEventListener("hashchange", () => port2.postMessage(null), { once: true });
+    location.hash = "#/run/small/timeline?v0=100000000&v1=200000000";
+  }));
+  assert.match(page.url(), /v0=100000000&v1=200000000$/);
+  await holds(async () => {
+    const { t0, t1 } = await view(page);
+    assert.deepEqual([t0, t1], [1e8, 2e8]);
+  });
+  check();
+  await close();
+});
+
 test("the tab of the timeline keeps the stretch that is looked at in the address", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
   await settled(page);

@@ -26,17 +26,34 @@ pub async fn events(
     Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE))
 }
 
-/// The next event; none when the server ends.
+/// The next event; none when the server ends, or when some were missed: who connects anew looks
+/// at everything again.
 async fn next(heard: &mut Receiver<Happened>) -> Option<Event> {
     match heard.recv().await {
         Ok(Happened::Grew { run, generation, end_ns }) => {
             let data = json!({"run": run, "generation": generation, "end_ns": end_ns});
             Some(Event::default().event("grew").data(data.to_string()))
         }
-        // Who missed some looks at everything again.
-        Ok(Happened::Runs) | Err(RecvError::Lagged(_)) => {
-            Some(Event::default().event("runs").data("{}"))
+        Ok(Happened::Runs) => Some(Event::default().event("runs").data("{}")),
+        Err(RecvError::Lagged(_) | RecvError::Closed) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::broadcast::Sender;
+
+    #[tokio::test]
+    async fn who_missed_growth_is_told_by_the_end_of_the_stream() {
+        let told = Sender::new(2);
+        let mut heard = told.subscribe();
+        let grew = |generation| Happened::Grew { run: "run".to_owned(), generation, end_ns: 1 };
+        told.send(grew(1)).unwrap();
+        assert!(next(&mut heard).await.is_some());
+        for generation in 2..5 {
+            told.send(grew(generation)).unwrap();
         }
-        Err(RecvError::Closed) => None,
+        assert!(next(&mut heard).await.is_none());
     }
 }
