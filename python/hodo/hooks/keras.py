@@ -90,7 +90,7 @@ def _callbacks(undo: Undo, kind: Any, values: type) -> None:
     told("on_train_end", None, _epoch_end)
     for word, name in (("train", "epoch"), ("test", "evaluate"), ("predict", "predict")):
         told(f"on_{word}_batch_begin", functools.partial(_step, name), None)
-        told(f"on_{word}_batch_end", _remember, _step_end)
+        told(f"on_{word}_batch_end", functools.partial(_remember, word), _step_end)
 
 
 # By number of the list of callbacks that was told of them; with the list they end.
@@ -130,11 +130,11 @@ def _step_end(_: Any, index: int | None) -> None:
         loop.step_end()
 
 
-def _remember(callbacks: Any, index: int | None) -> None:
-    """Notes the scope of a step whose values may come later, and on another thread."""
+def _remember(word: str, callbacks: Any, index: int | None) -> None:
+    """Notes the scope of a step whose values may come later, on another thread, and when an evaluation has begun."""
     for callback in callbacks.callbacks:
         if hasattr(callback, "hodo_steps"):
-            callback.hodo_steps[index] = _hodo.current()
+            callback.hodo_steps[word, index] = _hodo.current()
 
 
 def _values(callback: Any) -> type:
@@ -146,19 +146,20 @@ def _values(callback: Any) -> type:
 
         def __init__(self) -> None:
             super().__init__()
-            self.hodo_steps: dict[int, _hodo.Link] = {}
+            self.hodo_steps: dict[tuple[str, int], _hodo.Link] = {}
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self._mark(batch, logs)
 
         def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
             # Values of the pass so far: its end has them all.
-            self.hodo_steps.pop(batch, None)
+            self.hodo_steps.pop(("test", batch), None)
 
-        on_predict_batch_end = on_test_batch_end
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.hodo_steps.pop(("predict", batch), None)
 
         def _mark(self, batch: int, logs: Any) -> None:
-            step = self.hodo_steps.pop(batch, None)
+            step = self.hodo_steps.pop(("train", batch), None)
             if step is not None and logs:
                 with _hodo.attach(step):
                     for name, value in logs.items():

@@ -71,11 +71,39 @@ assert model.predict(x, batch_size=10, verbose=0).shape == (40, 1)
     assert run.left_open == 0
     steps = run.marks("fit", "epoch", "step")
     assert (steps["loss"]["count"], steps["loss"]["summary"]) == (15, False)
+    assert "loss" not in run.marks("fit", "epoch", "evaluate", "step"), "values of a training step"
     passes = run.marks("fit", "epoch")
     assert passes["val_accuracy"]["count"] == 3 and passes["loss"]["summary"]
     assert passes["loss"]["last"] == pytest.approx(run.marks()["last loss"]["last"])
     assert run.marks("evaluate")["accuracy"]["summary"]
     assert [attrs["index"] for attrs in run.attributes("epoch")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_that_come_after_an_evaluation_began_are_their_steps(tmp_path: Path, backend: str) -> None:
+    run = with_keras(
+        tmp_path,
+        """
+import threading
+is_second = threading.Event()
+
+class Late(keras.callbacks.Callback):
+    async_safe = True
+
+    def on_train_batch_end(self, batch, logs=None):
+        # Of another thread where Keras goes on meanwhile.
+        assert threading.current_thread() is threading.main_thread() or is_second.wait(300)
+
+    def on_test_batch_begin(self, batch, logs=None):
+        if batch == 1:
+            is_second.set()
+
+build().fit(x, y, batch_size=20, epochs=1, validation_data=(x, y), validation_batch_size=10, callbacks=[Late()], verbose=0)
+""",
+        backend,
+    )
+    assert run.marks("fit", "epoch", "step")["loss"]["count"] == 2
+    assert "loss" not in run.marks("fit", "epoch", "evaluate", "step")
 
 
 def test_an_exception_leaves_nothing_open(tmp_path: Path) -> None:
