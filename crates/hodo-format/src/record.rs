@@ -116,6 +116,10 @@ pub mod flag {
     pub const OUT_OF_ORDER: u16 = 1 << 8;
 }
 
+/// The attribute of a scope that was taken back after others had been opened inside it: the id of the
+/// scope around it, which these are inside of then.
+pub const AROUND_KEY: &str = "hodo.around";
+
 /// A scope's id inside its process: the opening thread in the upper 24 bits, its sequence below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]

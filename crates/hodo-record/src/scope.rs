@@ -7,7 +7,7 @@ use crate::process::Process;
 use crate::thread::{DROPPED, Opened, TAG, Thread};
 use crate::write::{Sort, append, lose, made};
 use hodo_format::arena::{SLAB_UNITS, Slot, slab_kind};
-use hodo_format::record::{Head, SpanId, Unit, code, flag};
+use hodo_format::record::{AROUND_KEY, Head, SpanId, Unit, code, flag};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// In the head of an open slot only: the thread was already panicking when the scope opened.
@@ -151,14 +151,24 @@ pub fn close(slot: *mut Slot, id: u64, failed: bool) {
     if in_order { thread.release(slot) } else { thread.spare(slot) }
 }
 
-/// Takes a scope back as if it had not been opened; what was recorded inside it keeps its id as
-/// parent.
+/// Takes a scope back as if it had not been opened; scopes that were inside it are inside the one
+/// around it.
 pub fn cancel(slot: *mut Slot, id: u64) {
     let slot = untagged(slot);
-    if let Some((thread, _)) = own_open(slot, id) {
-        unlink(thread, slot);
-        thread.release(slot);
+    let Some((thread, process)) = own_open(slot, id) else { return };
+    // SAFETY: the slot is this thread's and open.
+    let around = unsafe { (*slot).parent };
+    unlink(thread, slot);
+    thread.release(slot);
+    let inside = id + 1..thread.next_id;
+    if inside.is_empty() || inside == thread.taken_back {
+        thread.taken_back = id..thread.next_id;
+        return;
     }
+    let key = crate::names::intern(AROUND_KEY, Some(process));
+    let value = crate::attr::Raw { code: code::I64.into(), key, word: around, len: 0 };
+    // SAFETY: the value holds no text.
+    unsafe { crate::attr::set(SpanId(id), &[value]) };
 }
 
 /// Marks an open scope as failed.

@@ -37,6 +37,7 @@ mod select;
 mod shipped;
 mod spans;
 mod table;
+mod taken_back;
 pub mod timeline;
 mod tree;
 mod values;

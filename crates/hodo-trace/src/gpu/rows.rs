@@ -1,6 +1,7 @@
 //! GPU work as columns: about 40 bytes a kernel.
 
 use super::words::Words;
+use crate::taken_back::TakenBack;
 use hodo_format::gpu::{Detail, Kernel, Work, flag};
 use hodo_format::record::SpanId;
 use std::collections::HashMap;
@@ -156,6 +157,16 @@ impl WorkRows {
     /// The scope that was innermost when its graph node was captured.
     pub fn captured(&self, row: WorkRow) -> SpanId {
         SpanId(self.captured.get(row))
+    }
+
+    /// Puts work where it is, of scopes that were taken back.
+    pub(crate) fn move_scopes(&mut self, taken_back: &TakenBack) {
+        if taken_back.is_empty() {
+            return;
+        }
+        let moved = |word: &mut u64| *word = taken_back.around(SpanId(*word)).0;
+        self.span.iter_mut().for_each(|span| *span = taken_back.around(*span));
+        self.captured.0.iter_mut().chain(&mut self.forward.0).for_each(moved);
     }
 
     /// The scope of the forward operation whose gradient it is.

@@ -7,6 +7,7 @@ use super::live::{ArenaRead, Owner};
 use super::{Meter, json, plain, threads};
 use crate::ends::ERROR_KEY;
 use crate::shipped::{self, Told};
+use crate::taken_back::TakenBack;
 use crate::{AttrRow, Attrs, Clock, Gpu, Process, ProcessInfo, ProcessState, Spans};
 use hodo_format::arena::{Anchor, Counts, Loss, clock_kind};
 use hodo_format::gpu::Live;
@@ -193,6 +194,10 @@ fn finish(mut parts: Parts<'_>) -> Process {
     let (account, mut threads) = account::account(&collector, &known);
     threads::forget_inherited_names(&mut threads, &info);
     let clock = collector.clock();
+    let taken_back = TakenBack::take(&mut collector.attrs, &collector.names);
+    taken_back.move_marks(&mut collector.marks);
+    collector.gpu.work.move_scopes(&taken_back);
+    collector.spans.taken_back = taken_back;
     let mut spans = collector.spans.finish(&open);
     let clock = if in_nanoseconds { nanoseconds(clock, &spans, &info) } else { clock };
     // A scope left by a panic gets this text after it closed; a number of that name is the user's.

@@ -4,6 +4,7 @@ use super::ids::{Ids, IdsBuilder};
 use super::narrow::{BLOCK, Narrow, NarrowBuilder};
 use super::{Row, Spans};
 use crate::index::{Announced, Claims, NO_ROW};
+use crate::taken_back::TakenBack;
 use hodo_format::record::{Span, SpanId, flag};
 use std::collections::HashSet;
 
@@ -15,6 +16,8 @@ pub(crate) struct SpansBuilder {
     rest: Vec<Span>,
     announced: Announced,
     len: usize,
+    /// Scopes that are none, and what is around them.
+    pub(crate) taken_back: TakenBack,
 }
 
 /// Rows are 32 bits wide; more scopes than that do not fit one process's columns.
@@ -39,7 +42,9 @@ impl SpansBuilder {
     /// Keeps the first of scopes that came twice; returns how many it dropped.
     pub(crate) fn drop_doubles(&mut self) -> u64 {
         let before = self.len;
+        let taken_back = std::mem::take(&mut self.taken_back);
         let (columns, _) = std::mem::take(self).columns();
+        self.taken_back = taken_back;
         let mut seen = HashSet::new();
         for row in 0..before as Row {
             let span = columns.span(row);
@@ -54,13 +59,14 @@ impl SpansBuilder {
     pub(crate) fn finish(mut self, open: &[Span]) -> Spans {
         let first_open = self.len;
         let mut claims = self.claims(open);
+        let taken_back = std::mem::take(&mut self.taken_back);
         for span in open {
             if claims.claim(span.id, self.len as Row) {
                 self.push(span);
             }
         }
         let (columns, flags_seen) = self.columns();
-        let links = Links::new(&columns, &mut claims);
+        let links = Links::new(&columns, &mut claims, &taken_back);
         Spans {
             flags: columns.flags,
             name: columns.name,
@@ -221,19 +227,23 @@ struct Links {
 }
 
 impl Links {
-    fn new(columns: &Columns, claims: &mut Claims) -> Links {
+    fn new(columns: &Columns, claims: &mut Claims, taken_back: &TakenBack) -> Links {
         let (mut up, mut lost_parents, mut upward) = (NarrowBuilder::default(), Vec::new(), true);
         let parents = columns.id.iter().zip(columns.above.iter());
-        let mut last = (SpanId::NONE, NO_ROW);
+        let mut last = (SpanId::NONE, SpanId::NONE, NO_ROW);
         for (row, (id, above)) in (0..).zip(parents) {
             let parent = parent(id, above);
             // Scopes side by side have one parent.
             if parent != last.0 {
-                last = (parent, claims.row(parent));
+                let around = match claims.row(parent) {
+                    NO_ROW => taken_back.around(parent),
+                    _ => parent,
+                };
+                last = (parent, around, claims.row(around));
             }
-            let found = if parent.is_none() { NO_ROW } else { last.1 };
+            let found = if last.1.is_none() { NO_ROW } else { last.2 };
             let above = if found == row { NO_ROW } else { found };
-            if above == NO_ROW && !parent.is_none() {
+            if above == NO_ROW && !last.1.is_none() {
                 lost_parents.push((row, parent));
             }
             // Records come in the order scopes close, so a link nearly always leads to a later

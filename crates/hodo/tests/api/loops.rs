@@ -59,6 +59,37 @@ fn the_wait_for_the_end_makes_no_batch() {
 }
 
 #[test]
+fn what_was_done_to_find_the_end_is_inside_of_what_is_around_the_loop() {
+    let looks = || {
+        let _s = hodo::scope!("look");
+        hodo::mark!("looked", 1);
+        None::<u32>
+    };
+    let tree = tree_of(|| {
+        let s = hodo::scope!("train");
+        assert_eq!(hodo::batches(unsized_source(1)).count(), 1);
+        assert_eq!(hodo::batches(std::iter::from_fn(looks)).count(), 0);
+        s.close();
+        assert_eq!(hodo::batches(unsized_source(0)).count(), 0);
+        hodo::scope!("after").close();
+    });
+    assert_eq!(
+        tree,
+        "
+train
+  batch[0]
+    data_wait
+      load
+  load
+  look
+    * looked = 1
+load
+after
+"
+    );
+}
+
+#[test]
 fn loading_happens_inside_data_wait() {
     let tree = tree_of(|| {
         hodo::batches(unsized_source(9)).next();
