@@ -266,6 +266,7 @@ def from_environment() -> tuple[list[str], Settings] | None:
     layers = 0
     more: set[str] = set()
     wanted: list[str] = []
+    is_wrong = False
     for word in (word.strip().lower() for word in text.split(",")):
         if word.startswith("layers=") and word[7:].isdecimal():
             layers = int(word[7:])
@@ -276,9 +277,22 @@ def from_environment() -> tuple[list[str], Settings] | None:
         elif word and word != INHERITED:
             try:
                 wanted.extend(names(word))
-            except ValueError as error:
-                _control._log().warning("%s: %s", VARIABLE, error)
-    return wanted or list(FRAMEWORKS), Settings(layers, "memory" in more, "collectives" in more)
+            except ValueError:
+                is_wrong = True
+                _warn_once(f"{VARIABLE} has {word!r}, which is left out: it takes {', '.join(FRAMEWORKS)}, all, "
+                           "layers=2, memory and collectives")
+    # Words that mean nothing do not mean all.
+    return wanted or ([] if is_wrong else list(FRAMEWORKS)), Settings(layers, "memory" in more, "collectives" in more)
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(words: str) -> None:
+    # The variable is read again whenever something is asked of it.
+    if words not in _warned:
+        _warned.add(words)
+        _control._log().warning("%s", words)
 
 
 def is_inherited() -> bool:

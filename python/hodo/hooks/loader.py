@@ -112,16 +112,42 @@ def _iterating(begin: Any) -> Any:
 
 # By number, since a class that compares its loaders may not hash them.
 _passes: dict[int, tuple[Any, dict[str, int]]] = {}
+# What loaders that are gone leave to the next one over the same data, by the number of these.
+_left: dict[int, tuple[Any, dict[str, int]]] = {}
 
 
 def _passes_of(loader: Any) -> dict[str, int]:
-    """How often a loader was gone over, by what for."""
+    """How often a loader was gone over, by what for. One that is made anew for each pass goes on where the
+    one before, which is gone, has ended."""
     number = id(loader)
     known = _passes.get(number)
     if known is None or known[0]() is not loader:
-        gone = weakref.ref(loader, lambda _: _passes.pop(number, None) and None)
-        known = _passes[number] = (gone, {})
+        data = _data_of(loader)
+        counts = _left_over(data)
+
+        def leave(_: Any) -> None:
+            _passes.pop(number, None)
+            there = None if data is None else data()
+            if there is not None:
+                _left[id(there)] = (data, counts)
+
+        known = _passes[number] = (weakref.ref(loader, leave), counts)
     return known[1]
+
+
+def _data_of(loader: Any) -> Any:
+    """A weak reference to a loader's data; None for what takes none, as a list."""
+    # A class of the program's own may raise anything when it is asked.
+    with contextlib.suppress(Exception):
+        number = id(loader.dataset)
+        return weakref.ref(loader.dataset, lambda _: _left.pop(number, None) and None)
+    return None
+
+
+def _left_over(data: Any) -> dict[str, int]:
+    there = None if data is None else data()
+    left = None if there is None else _left.pop(id(there), None)
+    return left[1] if left is not None and left[0]() is there else {}
 
 
 def _is_starting(loader: Any) -> bool:

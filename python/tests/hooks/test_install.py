@@ -179,3 +179,21 @@ def test_processes_that_are_started_anew_are_hooked(trained: Any) -> None:
             assert child.exitcode == 0
     """, profile="if __name__ == '__main__': hodo.profile()")
     assert run.tree == "parent 1\n  forward 1"
+
+
+def test_words_that_mean_nothing_do_not_mean_all_and_are_told_once(ran: Any) -> None:
+    ran("""
+        import logging, os
+        told = []
+        handler = logging.Handler()
+        handler.emit = lambda record: told.append(record.getMessage())
+        logging.getLogger("hodo").addHandler(handler)
+        import hodo
+        from hodo import hooks
+        for words, wanted, layers in (("torhc", [], 0), ("torch,layer=2", ["torch"], 0), ("layers=2", list(hooks.FRAMEWORKS), 2)):
+            os.environ["HODO_HOOKS"] = words
+            for _ in range(3):
+                asked = hooks.from_environment()
+                assert asked is not None and asked[0] == wanted and asked[1].layers == layers, asked
+        assert len(told) == 2 and "'torhc'" in told[0] and "'layer=2'" in told[1], told
+    """)

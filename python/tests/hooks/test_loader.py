@@ -553,3 +553,29 @@ def test_the_end_of_an_iterable_dataset_was_a_failed_fetch(trained: Any) -> None
     # Three batches of each worker, and its look for more.
     assert fetches[0]["count"] == 8 and [each["failed"] for each in fetches] == [0, 0, 0]
     assert run.node("Broken", "loader", "fetch")["failed"] >= 1
+
+
+def test_a_loader_that_is_made_anew_for_each_epoch_counts_on(trained: Any) -> None:
+    run = trained("""
+        other = TensorDataset(torch.randn(4, 4), torch.randint(0, 2, (4,)))
+        for _ in range(3):
+            model.train()
+            for x, y in DataLoader(data, batch_size=4):
+                step(x, y)
+            model.eval()
+            held = DataLoader(other, batch_size=4)
+            with torch.no_grad():
+                for x, y in held:
+                    model(x)
+        # Another one while the first is there is another loop.
+        with torch.no_grad():
+            for x, y in DataLoader(other, batch_size=4):
+                model(x)
+        import gc
+        from hodo.hooks import loader as hooked
+        del held, other
+        gc.collect()
+        assert list(hooked._left) == [id(data)] and not hooked._passes, (hooked._left, hooked._passes)
+    """)
+    assert [each["index"] for each in run.attributes("epoch")] == [0, 1, 2]
+    assert [each["index"] for each in run.attributes("evaluate")] == [0, 1, 2, 0]
