@@ -2,6 +2,7 @@
 
 mod child;
 mod environment;
+pub mod hooks;
 pub mod library;
 mod told;
 
@@ -70,7 +71,7 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
         blocked.lift();
     }
     if !args.quiet && !launch.is_inner {
-        output::note(&told::line(&launch.run));
+        output::note(&told::line(&launch.run, hooks.is_some()));
         sampling.iter().filter_map(|s| told::trouble(&s.status())).for_each(|w| output::note(&w));
     }
     if let Some(shipper) = shipper.take() {
