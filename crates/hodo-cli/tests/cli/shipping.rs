@@ -136,6 +136,19 @@ fn settings_that_cannot_ship_are_told_before_the_program_and_in_every_view() {
 }
 
 #[test]
+fn settings_that_cannot_ship_are_told_by_a_monitor() {
+    let dir = Folder::new();
+    let (settings, why) = HINDRANCES[0];
+    let mut command = hodo(dir.path(), &["monitor", "--interval", "50ms", "--for", "300ms"]);
+    let output = shipped(&mut command, settings).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = format!("will not be shipped: runs.example:7430: {why}");
+    assert!(output.status.success() && said.contains(&told), "{said}");
+    assert!(said.contains("monitor: not shipped: runs.example:7430"), "{said}");
+    assert_told(dir.path(), why);
+}
+
+#[test]
 fn settings_that_cannot_ship_are_told_by_what_a_recorder_starts() {
     for (settings, why) in HINDRANCES {
         let dir = Folder::new();
