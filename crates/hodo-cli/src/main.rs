@@ -37,7 +37,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let matches = Cli::command().get_matches();
+    let matches = Cli::command().try_get_matches().unwrap_or_else(|error| {
+        ship::tell_unread(&error);
+        error.exit()
+    });
     // The collector's folder is another than the one runs are recorded into.
     let store = matches.value_source("dir") == Some(ValueSource::CommandLine);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

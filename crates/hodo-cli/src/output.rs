@@ -81,12 +81,17 @@ pub fn exit_code(outcome: Outcome) -> u8 {
         Err(Failure::Usage(message)) => (message, 2),
         Err(Failure::NotComparable(message)) => (message, NOT_COMPARABLE),
     };
-    let message = crate::term::text::safe(&message);
+    error(&message);
+    code
+}
+
+/// Says a failure on standard error.
+pub fn error(message: &str) {
+    let message = crate::term::text::safe(message);
     // Nothing is left to do when standard error is gone too.
     let _ = writeln!(
         anstream::stderr(),
         "{} {message}",
         crate::term::style::paint(crate::term::style::HOT, "error:")
     );
-    code
 }

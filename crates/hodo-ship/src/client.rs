@@ -1,6 +1,6 @@
 //! The requests of a shipper, and what an answer means for what comes next.
 
-use crate::{ShipError, tls};
+use crate::{ShipError, secrets, tls};
 use hodo_format::ship::{CHECKSUM_HEADER, PATH, Part, checksum, is_run_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ const SAID_CHARS: usize = 1000;
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// What is said of an answer that is not one of TLS.
+const NO_TLS: &str = "InvalidContentType";
 /// What is said of a certificate that is not believed.
 const STRANGER: &str = "invalid peer certificate";
 
@@ -299,6 +301,7 @@ impl Client {
                 "; --ca or HODO_CA names a file of certificates to believe"
             }
             told if told.contains("invalid HTTP version") => "; does it want https?",
+            told if told.contains(NO_TLS) => "; does it want http?",
             _ => "",
         };
         format!("cannot reach {}: {error}{hint}", self.url)
@@ -340,23 +343,36 @@ fn squeeze(bytes: &[u8], packed: &mut Vec<u8>) -> bool {
     zstd::zstd_safe::compress(packed, bytes, ZSTD_LEVEL).is_ok()
 }
 
+/// Whether a run in the folder `run` could be shipped to `server` as far as can be told without asking it.
+pub fn check(server: &Server, run: &Path) -> Result<(), ShipError> {
+    let id = run.file_name().unwrap_or_default().to_string_lossy();
+    Client::new(server, &id).map(drop)
+}
+
+/// Whether `url` is an address that runs can be shipped to.
+pub fn check_address(url: &str) -> Result<(), ShipError> {
+    address(url).map(drop)
+}
+
 /// The address without a slash at its end, and the host in it.
-fn address(url: &str) -> Result<(String, String), ShipError> {
-    let wrong = || ShipError::Address(url.to_owned());
+pub(crate) fn address(url: &str) -> Result<(String, String), ShipError> {
+    let wrong = || ShipError::Address(secrets::shown(url));
     let (scheme, rest) = url.trim().split_once("://").ok_or_else(wrong)?;
     let rest = rest.trim_end_matches('/');
     let authority = rest.split('/').next().unwrap_or_default();
     if authority.contains('@') {
         return Err(ShipError::Secret);
     }
-    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((v6, _)) => v6,
-        None => authority.split(':').next().unwrap_or_default(),
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some(v6) => v6,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
+    let is_port =
+        |port: &str| port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
     let scheme = scheme.to_ascii_lowercase();
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
     let fits = matches!(scheme.as_str(), "http" | "https") && rest.chars().all(plain);
-    if !fits || host.is_empty() {
+    if !fits || host.is_empty() || !(port.is_empty() || is_port(port)) {
         return Err(wrong());
     }
     Ok((format!("{scheme}://{rest}"), host.to_owned()))
@@ -377,10 +393,23 @@ mod tests {
         assert_eq!(good("http://a:1/"), ("http://a:1".into(), "a".into()));
         assert_eq!(good("HTTPS://a.b/hodo/"), ("https://a.b/hodo".into(), "a.b".into()));
         assert_eq!(good("http://[::1]:7").1, "::1");
-        for bad in
-            ["", "a", "ftp://a", "http://", "http:///x", "http://a b", "http://a/?x", "http://:1"]
-        {
-            assert!(matches!(address(bad), Err(ShipError::Address(_))), "{bad}");
+        for bad in [
+            "",
+            "a",
+            "ftp://a",
+            "http://",
+            "http:///x",
+            "http://a b",
+            "http://a/?x",
+            "http://:1",
+            "http://a:b",
+            "http://me:hu/sh@a",
+            "http://a:70000",
+            "me:hush@a:7430",
+        ] {
+            let error = address(bad).unwrap_err();
+            assert!(matches!(error, ShipError::Address(_)), "{bad}");
+            assert!(!error.to_string().contains("sh@"), "{error}");
         }
         assert!(matches!(address("https://u:secret@a"), Err(ShipError::Secret)));
         assert!(is_loopback("localhost") && is_loopback("::1") && is_loopback("127.1.2.3"));

@@ -36,7 +36,7 @@ pub enum ShipError {
     /// There is no token.
     #[error(
         "no token: set HODO_TOKEN, or name a file that has it (--token-file, HODO_TOKEN_FILE); \
-         `hodo serve token add NAME` at the collector makes one"
+         `hodo serve token add NAME --kind ingest` at the collector makes one"
     )]
     NoToken,
     /// A file of certificates cannot be used.

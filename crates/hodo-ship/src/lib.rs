@@ -16,14 +16,16 @@ mod pace;
 mod parts;
 mod priority;
 mod round;
+mod secrets;
 mod send;
 mod shipper;
 mod status;
 mod tls;
 
-pub use client::{Server, Token};
+pub use client::{Server, Token, check, check_address};
 pub use error::ShipError;
 pub use hodo_record::binding::host;
 pub use priority::step_back;
-pub use shipper::{Mode, Settings, Shipped, Watch, ship};
+pub use secrets::{shown, shown_token};
+pub use shipper::{Mode, Settings, Shipped, Watch, refuse, ship};
 pub use status::{State, Status, is_gone, log_file, status_of, statuses};

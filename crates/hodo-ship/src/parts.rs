@@ -138,6 +138,25 @@ pub(crate) fn files(folder: &Path, part: &Part) -> Result<Files, Error> {
     Ok(files)
 }
 
+/// The bytes of all files that only grow, arenas too; none where something cannot be read.
+pub(crate) fn bytes(run: &Path, whose: &Whose) -> Option<u64> {
+    let found = parts(run, whose);
+    let of_part = |part: &Part| {
+        let folder = run.join(part.folder());
+        let appended = files(&folder, part).ok()?.appended;
+        let arena = match part.is_process() {
+            true => {
+                let info = hodo_trace::process_info(&folder).unwrap_or_default();
+                let arena = hodo_trace::arena_path(&folder, &info).metadata();
+                unless_gone(arena).ok()?.map_or(0, |about| about.len())
+            }
+            false => 0,
+        };
+        Some(appended.iter().map(|(_, length)| length).sum::<u64>() + arena)
+    };
+    found.unreadable.is_empty().then(|| found.parts.iter().map(of_part).sum())?
+}
+
 fn names_in(folder: &Path, inside: &str) -> Result<Vec<String>, Error> {
     let mut names = unless_gone(names(&folder.join(inside)))?.unwrap_or_default();
     names.retain(|name| folder.join(inside).join(name).is_dir());

@@ -1,12 +1,12 @@
 //! The way of a run to its collector, with its delays.
 
-use crate::client::{Client, Refusal, Server};
+use crate::client::{self, Client, Refusal, Server};
 use crate::lock::{self, Lock, Taken};
 use crate::pace::Pace;
-use crate::parts::Whose;
+use crate::parts::{self, Whose};
 use crate::round::{Rest, Round};
-use crate::status::{StatusFile, file_name, now_ns};
-use crate::{ShipError, State, Status};
+use crate::status::{StatusFile, file_name, now_ns, status_of};
+use crate::{ShipError, State, Status, secrets};
 use hodo_record::binding::{host, random};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -85,18 +85,49 @@ pub fn ship(settings: &Settings, watch: &Watch<'_>) -> Result<Shipped, ShipError
     let mut shipper = Shipper {
         settings,
         watch,
+        was_there: is_there(&settings.run, &settings.server.url),
         round,
         pace: Pace::new(random()),
-        status: Status {
-            pid: std::process::id(),
-            pid_space: hodo_trace::pid_space(),
-            all_hosts: settings.mode == Mode::Everything,
-            ..Status::default()
-        },
+        status: Status { all_hosts: settings.mode == Mode::Everything, ..own_status() },
         file: StatusFile::new(&settings.run),
     };
     let ended = shipper.go(lock);
     shipper.close(ended)
+}
+
+/// Says in the run's folder that it is not shipped, and why: for a shipper that nobody looks on and that
+/// could not even begin.
+pub fn refuse(run: &Path, server: &str, why: &str) {
+    // Whoever has the lock is at work, and tells of that.
+    let Ok(Some(_lock)) = take(run) else { return };
+    let own = own_status();
+    let is_told = |told: Status| (told.pid, told.pid_space) == (own.pid, own.pid_space.clone());
+    if status_of(run).is_some_and(is_told) || is_there(run, server) {
+        return;
+    }
+    let mut status = Status {
+        server: secrets::shown(server),
+        host: host(),
+        state: State::Stopped,
+        error: Some(secrets::shown(why)),
+        since_ns: Some(now_ns()),
+        ..own
+    };
+    StatusFile::new(run).tell_now(&mut status);
+}
+
+fn own_status() -> Status {
+    let (pid, pid_space) = (std::process::id(), hodo_trace::pid_space());
+    Status { pid, pid_space, ..Status::default() }
+}
+
+/// Whether all of the run is known to be at `server`, and nothing has come since.
+fn is_there(run: &Path, server: &str) -> bool {
+    let Ok((url, _)) = client::address(server) else { return false };
+    let Some(told) = status_of(run).filter(|told| told.state == State::Done) else { return false };
+    let whose = if told.all_hosts { Whose::All } else { Whose::Host(host()) };
+    told.server == url
+        && parts::bytes(run, &whose).is_some_and(|bytes| bytes <= told.acknowledged_bytes)
 }
 
 fn take(run: &Path) -> std::io::Result<Option<Lock>> {
@@ -116,6 +147,8 @@ fn holder(run: &Path) -> u32 {
 struct Shipper<'a> {
     settings: &'a Settings,
     watch: &'a Watch<'a>,
+    /// All of it was at this collector before, as the status has it.
+    was_there: bool,
     round: Round,
     pace: Pace,
     status: Status,
@@ -225,7 +258,9 @@ impl Shipper<'_> {
         self.status.state = State::Waiting;
         self.status.error = Some(why.clone());
         self.round.describe(&mut self.status);
-        self.file.tell(&mut self.status);
+        if !self.is_known_there() {
+            self.file.tell(&mut self.status);
+        }
         (self.watch.progress)(&self.status);
         if waited >= self.settings.give_up_after {
             return Err(ShipError::GaveUp { waited, why });
@@ -245,6 +280,12 @@ impl Shipper<'_> {
         self.wait(later).map_err(|_| ShipError::Unreadable(why))
     }
 
+    /// Whether all of it was there before and the collector has not said otherwise: a question that it
+    /// refuses or does not hear changes nothing of that.
+    fn is_known_there(&self) -> bool {
+        self.was_there && self.round.progress == 0
+    }
+
     fn close(mut self, ended: Result<bool, ShipError>) -> Result<Shipped, ShipError> {
         let ended = match (ended, self.round.refused()) {
             (Ok(_), Some(refused)) => Err(refused),
@@ -259,7 +300,9 @@ impl Shipper<'_> {
         if self.status.error.is_some() {
             self.status.since_ns.get_or_insert_with(now_ns);
         }
-        self.file.tell_now(&mut self.status);
+        if ended.is_ok() || !self.is_known_there() {
+            self.file.tell_now(&mut self.status);
+        }
         let (sent_bytes, removed_bytes) = (self.round.sent, self.status.removed_bytes);
         let may_run_on = self.round.may_run_on().map(str::to_owned);
         let shipped =

@@ -1,5 +1,6 @@
 //! The command line of `hodo run`.
 
+use crate::run::hooks;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 
@@ -28,8 +29,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1s")]
     pub monitor: Option<String>,
 
-    /// Give a Python program the scopes of its frameworks, with no change to it: epochs, steps, data_wait, forward, backward, optimizer. All frameworks, or as --hooks=torch,lightning says; layers=2 among them gives layers scopes of their own, memory the bytes of torch's allocator.
-    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    /// Give a Python program the scopes of its frameworks, with no change to it: epochs, steps, data_wait, forward, backward, optimizer. All frameworks (torch, transformers, lightning, keras, jax, sklearn), or as --hooks=torch,lightning says; layers=2 among them gives layers scopes of their own, memory the bytes of torch's allocator, collectives the scopes of what DDP reduces.
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = hooks::asked)]
     pub hooks: Option<String>,
 
     /// Show the run in the browser while the program runs; the page stays until Ctrl-C, and then the program's exit code is returned.

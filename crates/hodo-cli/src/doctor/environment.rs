@@ -23,12 +23,29 @@ enum Takes {
     Id,
     /// A library: its path, or a name that the loader knows.
     Library,
+    /// The path of a file.
+    File,
+    /// Frameworks, and what their hooks record.
+    Hooks,
+    /// How often, and what else is sampled with it.
+    Sampling,
+    /// The address of a collector.
+    Address,
+    /// Yes or no, of the command line.
+    Consent,
+    /// What nobody may see.
+    Secret,
 }
 
-/// Variables the recorder and this program read.
-const VARIABLES: [(&str, Takes); 25] = [
-    ("HODO", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
+/// Yes and no, as the recorder understands them.
+const SWITCH: Takes = Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"]);
+
+/// Variables that some part of hodo reads.
+const VARIABLES: [(&str, Takes); 36] = [
+    ("HODO", SWITCH),
     ("HODO_APP", Takes::Text),
+    ("HODO_BIN", Takes::File),
+    ("HODO_CA", Takes::File),
     ("HODO_CLOCK", Takes::Words(&["auto", "counter", "monotonic"])),
     ("HODO_CPU", Takes::Words(&["auto", "rseq", "perf", "syscall", "off"])),
     ("HODO_CUPTI_PATH", Takes::Library),
@@ -37,22 +54,35 @@ const VARIABLES: [(&str, Takes); 25] = [
     ("HODO_GPU", Takes::Words(&["auto", "off", "monitor", "trace", "pc-sampling"])),
     ("HODO_GPU_BUFFERS", Takes::Whole(1, u32::MAX as u64)),
     ("HODO_GPU_KINDS", Takes::List(&["kernels", "copies", "sets", "syncs", "memory"])),
-    ("HODO_HOOKS", Takes::Text),
-    ("HODO_INJECT", Takes::Words(&["0", "1", "on", "off", "true", "false", "yes", "no"])),
+    ("HODO_HOOKS", Takes::Hooks),
+    ("HODO_INJECT", SWITCH),
     ("HODO_INJECT_PID", Takes::Text),
     ("HODO_LIBRARY", Takes::Library),
     ("HODO_MAX_DEPTH", Takes::Number("a whole number, such as 64")),
     ("HODO_MEMORY", Takes::Number("bytes, such as 64M")),
+    ("HODO_NVML", Takes::Library),
     ("HODO_PACKAGES", Takes::Text),
+    ("HODO_PAGE_DIR", Takes::Text),
     ("HODO_PARENT", Takes::Id),
     ("HODO_PC_BUFFER_MIB", Takes::Whole(1, u32::MAX as u64)),
     ("HODO_PC_ENABLE", Takes::Words(&["early"])),
     ("HODO_PC_FETCH", Takes::Words(&["often"])),
     ("HODO_PC_KERNELS", Takes::Words(&["off"])),
     ("HODO_PC_PERIOD", Takes::Whole(5, 31)),
+    ("HODO_PLAIN_HTTP", Takes::Consent),
     ("HODO_RUN", Takes::Text),
+    ("HODO_SERVER", Takes::Address),
+    ("HODO_SHIPPER", Takes::Text),
     ("HODO_SPOOL_BYTES", Takes::Number("bytes, such as 4G")),
+    ("HODO_SQL", Takes::File),
+    ("HODO_TELEMETRY", Takes::Sampling),
+    ("HODO_TOKEN", Takes::Secret),
+    ("HODO_TOKEN_FILE", Takes::File),
 ];
+
+/// Yes and no, as the command line understands them.
+const YES_AND_NO: [&str; 12] =
+    ["1", "0", "true", "false", "yes", "no", "on", "off", "t", "f", "y", "n"];
 
 /// The check.
 pub fn check() -> Check {
@@ -69,7 +99,7 @@ fn check_of(set: &[(String, String)]) -> Check {
     if set.is_empty() {
         return Check::ok(NAME, "no HODO variable set: defaults apply");
     }
-    let shown: Vec<String> = set.iter().map(|(k, v)| text::safe(&format!("{k}={v}"))).collect();
+    let shown: Vec<String> = set.iter().map(|(k, v)| shown(k, v)).collect();
     let shown = shown.join(" ");
     let wrong: Vec<String> = set.iter().filter_map(|(k, v)| wrong(k, v)).collect();
     let off = set.iter().any(|(k, v)| k == "HODO" && !config(Config::default(), k, v).enabled);
@@ -80,10 +110,27 @@ fn check_of(set: &[(String, String)]) -> Check {
     }
 }
 
+fn takes(name: &str) -> Option<Takes> {
+    Some(VARIABLES.iter().find(|(known, _)| *known == name)?.1)
+}
+
+/// A variable as whoever sees the terminal or a bug report may read it.
+fn shown(name: &str, value: &str) -> String {
+    // A misspelt name does not make a secret public.
+    let sounds_secret =
+        || ["TOKEN", "SECRET", "PASS", "KEY"].iter().any(|word| name.contains(word));
+    let value = match takes(name) {
+        Some(Takes::Secret) => hodo_ship::shown_token(value),
+        None if sounds_secret() => hodo_ship::shown_token(value),
+        _ => hodo_ship::shown(value),
+    };
+    text::safe(&format!("{name}={value}"))
+}
+
 /// What is wrong with a variable, and what would be right.
 fn wrong(name: &str, value: &str) -> Option<String> {
-    let told = text::safe(&format!("{name}={value}"));
-    let Some((_, takes)) = VARIABLES.iter().find(|(known, _)| *known == name) else {
+    let told = shown(name, value);
+    let Some(takes) = takes(name) else {
         let known: Vec<&str> = VARIABLES.iter().map(|(known, _)| *known).collect();
         let name = text::safe(name);
         return Some(format!("nothing reads {name}; the variables are {}", known.join(", ")));
@@ -97,17 +144,40 @@ fn wrong(name: &str, value: &str) -> Option<String> {
             let strange = text::safe(strange);
             return Some(format!("{told}: {strange} is ignored; {name} takes {}", words.join(",")));
         }
-        Takes::Whole(least, most)
-            if !value.parse().is_ok_and(|n| (*least..=*most).contains(&n)) =>
-        {
+        Takes::Whole(least, most) if !value.parse().is_ok_and(|n| (least..=most).contains(&n)) => {
             format!("a whole number from {least} to {most}")
         }
-        Takes::Number(wants) if !is_taken(name, value) => (*wants).to_owned(),
+        Takes::Number(wants) if !is_taken(name, value) => wants.to_owned(),
         Takes::Id if !(value.len() == 32 && value.bytes().all(|b| b.is_ascii_hexdigit())) => {
             "the id of a scope, 32 hex digits".to_owned()
         }
         Takes::Library if value.contains('/') && !Path::new(value).is_file() => {
             return Some(format!("{told} names no file; set it to a library that is there"));
+        }
+        Takes::File if !Path::new(value).exists() => {
+            return Some(format!("{told} names no file; set it to one that is there, or unset it"));
+        }
+        Takes::Hooks => {
+            let why = crate::run::hooks::check(value).err()?;
+            return Some(format!("{told}: {why}"));
+        }
+        Takes::Sampling => {
+            let why = hodo::Telemetry::parse(value).err()?;
+            return Some(format!("{name}: {why}"));
+        }
+        Takes::Consent if !YES_AND_NO.contains(&value.to_lowercase().as_str()) => {
+            let words = YES_AND_NO.join(", ");
+            return Some(format!(
+                "{told} keeps runs from being shipped; {name} takes one of {words}"
+            ));
+        }
+        Takes::Secret => {
+            let why = hodo_ship::Token::new(value).err()?;
+            return Some(format!("{name}: {why}; until then nothing is shipped"));
+        }
+        Takes::Address => {
+            let why = hodo_ship::check_address(value).err()?;
+            return Some(format!("{name}: {why}; until then nothing is shipped"));
         }
         _ => return None,
     };
@@ -177,6 +247,101 @@ mod tests {
     }
 
     #[test]
+    fn no_secret_is_shown() {
+        for (name, value, told) in [
+            ("HODO_TOKEN", "hodo_fcea0123456789abcdef0123456789", "HODO_TOKEN=hodo_fcea…"),
+            ("HODO_TOKEN", "of-another-0123456789abcdef", "HODO_TOKEN=…"),
+            ("HODO_TOKEN", "two words 0123456789", "HODO_TOKEN=…"),
+            ("HODO_TOKNE_KEY", "0123456789abcdef", "HODO_TOKNE_KEY=…"),
+            (
+                "HODO_TOKEN_FILE",
+                "hodo_fcea0123456789abcdef0123456789",
+                "HODO_TOKEN_FILE=hodo_fcea…",
+            ),
+            ("HODO_SERVER", "https://me:0123456789@a", "HODO_SERVER=https://…@a"),
+            ("HODO_SERVER", "me:0123456789@a:7430", "HODO_SERVER=…@a:7430"),
+        ] {
+            let check = checked(&[(name, value)]);
+            assert_eq!(check.found, told);
+            let todo = check.todo.unwrap_or_default();
+            assert!(!todo.contains("0123456789"), "{todo}");
+        }
+    }
+
+    #[test]
+    fn what_nothing_can_be_made_of_is_named_with_what_to_do() {
+        for (name, value, words) in [
+            ("HODO_SERVER", "runs.example:7430", "not an address like https://"),
+            ("HODO_SERVER", "https://me:hush@a", "must not have a password"),
+            ("HODO_TOKEN", "a b", "has characters that no token has"),
+            ("HODO_TOKEN_FILE", "/nowhere/token", "names no file"),
+            ("HODO_CA", "/nowhere/ca.pem", "names no file"),
+            ("HODO_PLAIN_HTTP", "maybe", "takes one of 1, 0"),
+            ("HODO_TELEMETRY", "1ns", "a time between readings"),
+            ("HODO_HOOKS", "torhc", "`torhc` is neither a framework"),
+        ] {
+            let check = checked(&[(name, value)]);
+            let todo = check.todo.unwrap_or_default();
+            assert!(check.state == State::Warn && todo.contains(words), "{name}={value}: {todo}");
+        }
+    }
+
+    /// Sources of all that is installed.
+    const SOURCES: [&str; 5] = ["crates", "python/hodo", "python/native", "cpp/include", "sql/src"];
+    /// Variables of our own tests, and of builds that nobody installs.
+    const OF_TESTS: [&str; 5] =
+        ["HODO_BLESS", "HODO_CUPTI", "HODO_CUPTI_LIBRARY", "HODO_GPU_RECORD", "HODO_TEST_PUMP"];
+
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let name = entry.file_name().into_string().unwrap();
+            let is_test = matches!(name.as_str(), "tests" | "tests.rs" | "benches" | "examples");
+            if path.is_dir() && !is_test {
+                sources(&path, found);
+            }
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            let is_this = path.ends_with("doctor/environment.rs");
+            if matches!(ending, "rs" | "py" | "h" | "hpp") && !is_test && !is_this {
+                let text = std::fs::read_to_string(&path).unwrap();
+                *found += text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+            }
+        }
+    }
+
+    /// Words in quotes that are names of variables.
+    fn quoted(text: &str) -> std::collections::BTreeSet<&str> {
+        let is_name = |word: &&str| {
+            let plain = |c: u8| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_';
+            *word == "HODO"
+                || word.starts_with("HODO_") && word.len() > 5 && word.bytes().all(plain)
+        };
+        text.split('"').filter(is_name).collect()
+    }
+
+    #[test]
+    fn every_variable_that_something_reads_is_known_and_no_other() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut text = String::new();
+        for folder in SOURCES {
+            sources(&root.join(folder), &mut text);
+        }
+        let read = quoted(&text);
+        let known = |name: &&str| takes(name).is_some() || OF_TESTS.contains(name);
+        let unknown: Vec<_> = read.iter().filter(|name| !known(name)).collect();
+        assert!(unknown.is_empty(), "VARIABLES lacks {unknown:?}");
+        for (name, _) in VARIABLES {
+            // Those of PC sampling are read by what is behind their common beginning.
+            let of_pc = name.strip_prefix("HODO_PC_").map(|rest| format!("(\"{rest}\")"));
+            let is_read = read.contains(name) || of_pc.is_some_and(|word| text.contains(&word));
+            assert!(is_read, "nothing reads {name}");
+        }
+        for name in OF_TESTS {
+            assert!(read.contains(name), "nothing reads {name}");
+        }
+    }
+
+    #[test]
     fn a_library_that_is_not_there_is_named() {
         let missing = checked(&[("HODO_LIBRARY", "/nonexistent/libhodo.so")]);
         assert_eq!(missing.state, State::Warn);
@@ -202,6 +367,12 @@ mod tests {
             ("HODO_SPOOL_BYTES", "0"),
             ("HODO_PARENT", "0123456789abcdef0123456789ABCDEF"),
             ("HODO_RUN", ""),
+            ("HODO_PLAIN_HTTP", "Yes"),
+            ("HODO_SERVER", "https://runs.example:7430"),
+            ("HODO_SHIPPER", "here"),
+            ("HODO_TELEMETRY", "50ms,scopes"),
+            ("HODO_TOKEN", "hodo_fcea0123456789abcdef0123456789"),
+            ("HODO_TOKEN_FILE", "/dev/null"),
         ] {
             let check = checked(&[(name, value)]);
             assert_eq!(check.state, State::Ok, "{name}={value}: {check:?}");

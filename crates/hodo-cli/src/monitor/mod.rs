@@ -153,9 +153,12 @@ fn watch(
         background.tell_ready();
     }
     let shipper = Beside::start(&target.run);
-    if let Some(Err(why)) = &shipper {
-        voice.warn(why);
-    }
+    let hindrance = match &shipper {
+        Some(Err(why)) => Some(why.clone()),
+        Some(Ok(shipper)) => shipper.hindrance(),
+        None => None,
+    };
+    hindrance.iter().for_each(|why| voice.warn(why));
     let end = plan.lasts.map(|lasts| Instant::now() + lasts);
     loop {
         teller.look(&sampling.status());
@@ -173,7 +176,7 @@ fn watch(
     sampling.stop_within(END_WAITS);
     teller.end(&sampling.status());
     if let Some(Ok(shipper)) = shipper {
-        voice.say(&shipper.finish(WAIT));
+        shipper.finish(WAIT).iter().for_each(|words| voice.say(words));
     }
     Ok(0)
 }

@@ -2,6 +2,7 @@
 
 mod child;
 mod environment;
+pub mod hooks;
 pub mod library;
 mod told;
 
@@ -46,8 +47,11 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
     let mut sampling = None;
     // Another `hodo run` around this one ships, too.
     let mut shipper = if launch.is_inner { None } else { Beside::start(&launch.run) };
-    if let Some(Ok(_)) = &shipper {
+    if let Some(Ok(shipper)) = &shipper {
         command.env("HODO_SHIPPER", hodo_ship::host());
+        if !args.quiet {
+            shipper.hindrance().iter().for_each(|why| output::note(&format!("hodo: {why}")));
+        }
     }
     // The threads it starts block all signals, so those for the program still come to this one.
     let ended = child::run(&mut command, |pid| {
@@ -70,13 +74,13 @@ pub fn run(args: &RunArgs, dir: &Path) -> Outcome {
         blocked.lift();
     }
     if !args.quiet && !launch.is_inner {
-        output::note(&told::line(&launch.run));
+        output::note(&told::line(&launch.run, hooks.is_some()));
         sampling.iter().filter_map(|s| told::trouble(&s.status())).for_each(|w| output::note(&w));
     }
     if let Some(shipper) = shipper.take() {
-        let words = shipper.map_or_else(|why| why, |shipper| shipper.finish(ship::beside::WAIT));
+        let words = shipper.map_or_else(Some, |shipper| shipper.finish(ship::beside::WAIT));
         if !args.quiet {
-            output::note(&format!("hodo: {words}"));
+            words.iter().for_each(|words| output::note(&format!("hodo: {words}")));
         }
     }
     if let Some(page) = page {

@@ -6,8 +6,8 @@ use hodo_machine::{Standing, Status};
 use hodo_trace::{ProcessState, Run, RunSummary};
 use std::path::Path;
 
-/// One line.
-pub fn line(run: &Path) -> String {
+/// One line; `hooked` is whether the frameworks of a Python program were to be hooked.
+pub fn line(run: &Path, hooked: bool) -> String {
     let summary = Run::summary(run);
     let folder = shown(run).display();
     if summary.processes == 0 {
@@ -17,7 +17,7 @@ pub fn line(run: &Path) -> String {
             ),
             false => String::new(),
         };
-        return format!("hodo: {}{readings}", nothing(Config::from_env().enabled));
+        return format!("hodo: {}{readings}", nothing(Config::from_env().enabled, hooked));
     }
     let run = folder;
     format!("hodo: recorded {} in {run}; `hodo report {run}` shows it", contents(&summary))
@@ -42,12 +42,20 @@ pub fn trouble(status: &Status) -> Option<String> {
 }
 
 /// Why there is nothing.
-fn nothing(enabled: bool) -> &'static str {
-    if enabled {
-        "nothing was recorded: the program used no NVTX, no CUDA and no hodo of its own, \
-         or took HODO_RUN and what goes with it out of its environment"
-    } else {
-        "nothing was recorded: HODO switches recording off; unset it"
+fn nothing(enabled: bool, hooked: bool) -> &'static str {
+    match (enabled, hooked) {
+        (false, _) => "nothing was recorded: HODO switches recording off; unset it",
+        (true, false) => {
+            "nothing was recorded: the program used no NVTX, no CUDA and no hodo of its own, or took \
+             HODO_RUN and what goes with it out of its environment. For Python with torch, \
+             transformers, lightning, keras, jax or scikit-learn: `hodo run --hooks -- ...`, or \
+             hodo.profile() in the program"
+        }
+        (true, true) => {
+            "nothing was recorded: no framework that was to be hooked ran, and nothing used NVTX, \
+             CUDA or hodo itself; or its Python could not be hooked (python -I, -E and -S keep hooks \
+             out), or it took HODO_RUN, PYTHONPATH and what goes with them out of its environment"
+        }
     }
 }
 

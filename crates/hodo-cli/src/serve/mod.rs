@@ -24,7 +24,7 @@ fn serve(args: &ServeArgs, dir: &Path) -> Outcome {
     let options = options(args, dir)?;
     let collector = Collector::bind(&options).map_err(|error| match error {
         CollectorError::Exposed(words) => Failure::Usage(words),
-        other => Failure::Failed(other.to_string()),
+        other => Failure::Failed(format!("{other}{}", todo(&other))),
     })?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", collector.url())?;
@@ -37,6 +37,16 @@ fn serve(args: &ServeArgs, dir: &Path) -> Outcome {
     let failed = |error| Failure::Failed(format!("the collector stopped: {error}"));
     collector.run_until_interrupted().map_err(failed)?;
     Ok(0)
+}
+
+/// What to do about an address that another program has.
+fn todo(error: &CollectorError) -> &'static str {
+    match error {
+        CollectorError::Io(_, error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            "; --bind ADDR:PORT names another, with port 0 any that is free"
+        }
+        _ => "",
+    }
 }
 
 /// One token of each kind, where there is none at all; told now and never again.

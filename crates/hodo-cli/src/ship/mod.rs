@@ -6,14 +6,16 @@ mod push;
 mod server;
 pub mod words;
 
-use crate::args::ShipArgs;
+use crate::args::{Cli, ShipArgs, Verb};
 use crate::output::{self, Failure, Outcome, file_error};
 use crate::term::number;
+use clap::Parser;
 use detached::Log;
 use hodo_ship::{Mode, Settings, ShipError, Shipped, Status, Watch};
 use hodo_trace::Run;
 pub use push::run as push;
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Runs `hodo ship`.
@@ -51,19 +53,53 @@ fn in_background(args: &ShipArgs) -> Outcome {
         told.borrow_mut().news(status).iter().for_each(|words| log.say(words));
     };
     let watch = Watch { progress: &say, is_expecting: &is_expecting };
-    let shipped = settings(args, folder).and_then(|settings| {
+    let shipped = settings(args, folder.clone()).and_then(|settings| {
         let shipped = hodo_ship::ship(&settings, &watch).map_err(failure)?;
         Ok(ended(&settings, &shipped))
     });
     match shipped {
         Ok(words) => log.say(&words),
         Err(Failure::Failed(why) | Failure::Usage(why)) => {
-            log.say(&why);
+            hodo_ship::refuse(&folder, args.server.to.as_deref().unwrap_or_default(), &why);
+            log.say(&hodo_ship::shown(&why));
             return Ok(1);
         }
         Err(other) => return Err(other),
     }
     Ok(0)
+}
+
+/// Why the shipper that a launcher starts for `run` cannot begin, as far as can be told before; none when it can.
+fn hindrance(run: &Path) -> Option<String> {
+    let words = [OsStr::new("hodo"), "ship".as_ref(), "--detached".as_ref(), run.as_os_str()];
+    let args = match Cli::try_parse_from(words) {
+        Ok(Cli { verb: Verb::Ship(args), .. }) => args,
+        Ok(_) => return None,
+        Err(error) => return Some(first_line(&error)),
+    };
+    let checked = settings(&args, run.to_owned())
+        .and_then(|settings| hodo_ship::check(&settings.server, run).map_err(failure));
+    match checked {
+        Err(Failure::Failed(why) | Failure::Usage(why)) => Some(hodo_ship::shown(&why)),
+        _ => None,
+    }
+}
+
+/// Tells in a run's folder that its shipper could not read its command line or a variable, if it is one that
+/// a program started: nobody sees what it prints.
+pub fn tell_unread(error: &clap::Error) {
+    let words: Vec<_> = std::env::args_os().collect();
+    let is_detached = words.iter().any(|word| word == "--detached");
+    let folder = words.last().filter(|_| is_detached && words.get(1).is_some_and(|w| w == "ship"));
+    if let Some(folder) = folder {
+        let server = std::env::var("HODO_SERVER").unwrap_or_default();
+        hodo_ship::refuse(Path::new(folder), &server, &first_line(error));
+    }
+}
+
+fn first_line(error: &clap::Error) -> String {
+    let said = error.to_string();
+    said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 fn settings(args: &ShipArgs, run: PathBuf) -> Result<Settings, Failure> {

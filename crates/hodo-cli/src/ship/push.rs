@@ -31,7 +31,10 @@ pub fn run(args: &PushArgs, dir: &Path) -> Outcome {
     if args.json {
         output::json(&json!({"schema": "hodo.push/1", "runs": documents}))?;
     }
-    if failed.is_empty() { Ok(0) } else { Err(Failure::Failed(failed.join("\n"))) }
+    // The last is the verb's own failure, those before are said beside it.
+    let Some(last) = failed.pop() else { return Ok(0) };
+    failed.iter().for_each(|why| output::error(why));
+    Err(Failure::Failed(last))
 }
 
 fn document(settings: &Settings, shipped: &Shipped) -> Value {
@@ -64,9 +67,54 @@ fn send(settings: &Settings) -> Result<Shipped, Failure> {
     let shipped = hodo_ship::ship(settings, &watch).map_err(failure)?;
     match shipped.by_another {
         None => Ok(shipped),
-        Some(pid) => {
-            let words = "already; it ends when all of it is there";
-            Err(Failure::Failed(format!("it is being shipped by pid {pid} {words}")))
+        Some(pid) => Err(Failure::Failed(busy(pid, hodo_ship::status_of(&settings.run)))),
+    }
+}
+
+/// What the shipper that is at work on the run does, and how to end it.
+fn busy(pid: u32, status: Option<Status>) -> String {
+    let Some(status) = status.filter(|status| status.pid == pid) else {
+        return format!(
+            "it is being shipped by pid {pid} already; it ends when all of it is there"
+        );
+    };
+    let why = status.error.map_or(String::new(), |why| format!(", which waits: {why}"));
+    // A number means another process elsewhere: it is said only where it is known to be the shipper's.
+    let ends = match status.pid_space == hodo_trace::pid_space() {
+        true => format!("`kill {pid}` ends it before"),
+        false => "end it in the container that it runs in".to_owned(),
+    };
+    format!(
+        "it is being shipped to {} by pid {pid} already{why}; it ends when all of it is there, or {ends}: \
+         then push again",
+        status.server
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shipper_at_work_is_told_of_with_its_collector_and_how_to_end_it() {
+        let error = Some("cannot reach http://wrong:1".to_owned());
+        let server = "http://wrong:1".to_owned();
+        let here = hodo_trace::pid_space();
+        let status = |pid_space: &str| Status {
+            pid: 7,
+            pid_space: pid_space.to_owned(),
+            server: server.clone(),
+            error: error.clone(),
+            ..Status::default()
+        };
+        let words = busy(7, Some(status(&here)));
+        assert!(words.contains("to http://wrong:1 by pid 7 already, which waits: cannot reach"));
+        assert!(words.contains("`kill 7` ends it"), "{words}");
+        let words = busy(7, Some(status("pid:[1]")));
+        assert!(!words.contains("kill") && words.contains("container"), "{words}");
+        for unknown in [None, Some(Status { pid: 8, ..status(&here) })] {
+            let words = busy(7, unknown);
+            assert!(!words.contains("kill") && words.contains("pid 7"), "{words}");
         }
     }
 }

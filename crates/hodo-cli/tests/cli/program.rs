@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hodo");
 
 /// Variables that change what the program prints.
-const VARIABLES: [&str; 19] = [
+const VARIABLES: [&str; 23] = [
     "CI",
     "NO_COLOR",
     "CLICOLOR",
@@ -16,10 +16,14 @@ const VARIABLES: [&str; 19] = [
     "COLUMNS",
     "HODO",
     "HODO_APP",
+    "HODO_BIN",
+    "HODO_CA",
     "HODO_DIR",
     "HODO_GPU",
+    "HODO_HOOKS",
     "HODO_INJECT",
     "HODO_LIBRARY",
+    "HODO_PLAIN_HTTP",
     "HODO_RUN",
     "HODO_SERVER",
     "HODO_SHIPPER",

@@ -40,7 +40,7 @@ fn run(dir: &Path, words: &[&str]) -> Output {
 }
 
 /// A command for `sh` that records three scopes and prints nothing.
-fn recorder() -> String {
+pub fn recorder() -> String {
     let tests = std::env::current_exe().unwrap();
     format!("{} --ignored --exact run::three_scopes >/dev/null 2>&1", tests.display())
 }
@@ -98,7 +98,7 @@ fn state(pid: i32) -> char {
     stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('?')
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let patience = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < patience, "{what}");
@@ -300,6 +300,45 @@ fn what_cannot_be_run_is_told_as_a_shell_would() {
     }
     assert_eq!(run(dir.path(), &[]).status.code(), Some(2));
     assert_eq!(run(dir.path(), &["--colour", "x"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_misspelt_hook_is_refused_before_anything_runs() {
+    let dir = Folder::new();
+    for (asked, word) in [("torhc", "torhc"), ("torch,layer=2", "layer=2")] {
+        let output = run(dir.path(), &[&format!("--hooks={asked}"), "--", "sh", "-c", "echo ran"]);
+        let errors = text(&output.stderr);
+        assert_eq!(
+            (output.status.code(), text(&output.stdout)),
+            (Some(2), String::new()),
+            "{errors}"
+        );
+        assert!(errors.contains(&format!("`{word}` is neither a framework")), "{errors}");
+        assert!(
+            errors.contains("torch, transformers, lightning") && !errors.contains("HODO_HOOKS")
+        );
+    }
+}
+
+#[test]
+fn a_program_that_records_nothing_is_pointed_to_hooks() {
+    let dir = Folder::new();
+    let said = |command: &mut Command| text(&command.output().unwrap().stderr);
+    let plain = said(&mut runner(dir.path(), &["--", "true"]));
+    for words in ["`hodo run --hooks -- ...`", "torch", "hodo.profile()"] {
+        assert!(plain.contains(words), "{plain}");
+    }
+    // As in hodo's Python package.
+    let package = dir.path().join("package");
+    for part in ["lib", "hooks/start"] {
+        std::fs::create_dir_all(package.join(part)).unwrap();
+    }
+    let library = package.join("lib/libhodo.so");
+    std::fs::write(&library, "").unwrap();
+    let mut hooked = runner(dir.path(), &["--hooks=torch,layers=2", "--", "true"]);
+    let hooked = said(hooked.env("HODO_LIBRARY", library));
+    assert!(hooked.contains("no framework that was to be hooked ran"), "{hooked}");
+    assert!(hooked.contains("python -I") && !hooked.contains("hodo run --hooks"), "{hooked}");
 }
 
 #[test]

@@ -45,6 +45,11 @@ impl Served {
         self.tokens.iter().find(|token| token.0 == kind).unwrap().1.clone()
     }
 
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Status and body of an answer; 0 where none came.
     fn ask(
         &self,
@@ -187,6 +192,18 @@ fn it_does_not_open_itself_to_others_without_tls() {
     assert_eq!(alone.status.code(), Some(2));
     let wrong = run(folder.path(), &["serve", "--max-bytes", "many"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn an_address_that_is_taken_is_told_with_what_to_do() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let served = Served::first(folder.path());
+    let address = served.url().replace("http://", "");
+    let args = ["serve", "--dir", other.path().to_str().unwrap(), "--bind", &address];
+    let refused = run(other.path(), &args);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && words.contains(&address), "{words}");
+    assert!(words.contains("--bind ADDR:PORT names another, with port 0 any"), "{words}");
 }
 
 /// The recorded run's files: request path, bytes, whether it is sent whole.

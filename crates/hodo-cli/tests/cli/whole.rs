@@ -146,3 +146,19 @@ fn doctor_names_variables_that_make_no_sense_as_the_recorder_does() {
     }
     assert!(todo.contains("nothing reads HODO_FOO; the variables are HODO, HODO_APP"), "{todo}");
 }
+
+#[test]
+fn doctor_shows_no_token_and_knows_what_shipping_reads() {
+    let dir = Folder::new();
+    let token = "hodo_fcea0123456789abcdef0123456789abcdef";
+    for args in [&["doctor"][..], &["doctor", "--json"]] {
+        let mut command = hodo(dir.path(), args);
+        command.env("HODO_SERVER", "https://runs.example:7430").env("HODO_TOKEN", token);
+        command.env("HODO_TOKEN_FILE", "/dev/null").env("HODO_PLAIN_HTTP", "1");
+        let output = command.env("HODO_TELEMETRY", "1s").env("COLUMNS", "400").output().unwrap();
+        let said =
+            [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap()).concat();
+        assert!(said.contains("HODO_TOKEN=hodo_fcea…"), "{said}");
+        assert!(!said.contains("0123456789") && !said.contains("nothing reads"), "{said}");
+    }
+}

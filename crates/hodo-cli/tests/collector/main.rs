@@ -258,8 +258,8 @@ fn what_the_size_cap_removed_here_is_there_and_counted_once() {
     let mut collector = Collector::start(place.path());
     let mut variables = shipping(&collector.url(), &collector.token);
     variables.push(("HODO_SPOOL_BYTES", "256k".to_owned()));
-    let until = Some(place.path().join("enough"));
-    let orders = Orders { until: until.clone(), ..place.orders(0, PER_SECOND, 5.0) };
+    let until = place.path().join("enough");
+    let orders = Orders { until: Some(until.clone()), ..place.orders(0, PER_SECOND, 5.0) };
     let child = recorder::start(&place.run, &orders, &variables);
     let there = collector.run("rotated");
     wait_until("some of what was shipped is removed here", || {
@@ -276,7 +276,7 @@ fn what_the_size_cap_removed_here_is_there_and_counted_once() {
         !here.is_empty() && before.keys().all(|file| !here.contains_key(file))
     });
     collector.start_again();
-    std::fs::write(until.unwrap(), "").unwrap();
+    std::fs::write(until, "").unwrap();
     let made = all_made(vec![(orders, child)]);
     wait_for_done(&place.run);
     let here = Run::open(&place.run, &ReadOptions::default()).unwrap();

@@ -4,6 +4,7 @@
 
 mod away;
 mod collector;
+mod refusals;
 mod turns;
 
 use collector::{Collector, Fault, TOKEN};
