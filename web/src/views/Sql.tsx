@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, postJson } from "../api/client";
+import { ApiError, isMissing, postJson } from "../api/client";
+import { listVersion } from "../api/live";
 import type { RunsAnswer, SqlAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { anyValue, count, digits, plain } from "../shared/format";
@@ -35,17 +36,20 @@ export function Sql({ run }: { run: string | null }) {
   const linked = route.value.params.query;
   useEffect(() => () => request.current?.abort(), []);
   const ask = (query: string) => {
+    setText(query);
+    pose(query);
+  };
+  const pose = (query: string) => {
     if (!chosen) return;
     request.current?.abort();
     request.current = new AbortController();
     asked.current = `${chosen} ${query}`;
     const { signal } = request.current;
-    setText(query);
     setParams({ query });
     setAsking(true);
-    setError(null);
+    setError((old) => (isMissing(old) ? old : null));
     postJson<SqlAnswer>("api/sql", { query, runs: [chosen] }, signal).then(
-      (found) => { setAnswer(found); setAsking(false); },
+      (found) => { setAnswer(found); setError(null); setAsking(false); },
       (failure: Error) => { if (!signal.aborted) { setError(failure); setAnswer(null); setAsking(false); } },
     );
   };
@@ -53,6 +57,10 @@ export function Sql({ run }: { run: string | null }) {
   useEffect(() => {
     if (linked && asked.current !== `${chosen} ${linked}`) ask(linked);
   }, [chosen, linked]);
+  // What is typed meanwhile stays as it is.
+  useEffect(() => {
+    if (linked && isMissing(error)) pose(linked);
+  }, [listVersion.value]);
   return (
     <div class="page sql">
       <div class="row wrap gap-below">
