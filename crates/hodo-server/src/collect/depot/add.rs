@@ -97,7 +97,7 @@ impl Depot {
             let is_known =
                 || Shipped::read(folder).is_some_and(|told| told.hosts.contains_key(&host));
             if kept.is_ok() || has_life && is_known() {
-                entry.told(host);
+                entry.told(host, has_life);
             }
             let (before, after) = kept?;
             self.usage.exchange(run, &owner, before, after);
