@@ -2,6 +2,12 @@ import type { ComponentChildren } from "preact";
 import { isMissing } from "../api/client";
 import { plain } from "../shared/format";
 
+/** What records a first run: one that needs nothing, and one of a training. */
+export const FIRST_RUN = "hodo demo\nhodo run --hooks -- python train.py";
+
+/** How a program gets scopes: with no change to it, by one line, or its own. */
+export const SCOPES = 'hodo run --hooks -- python train.py\n\n# or one line in train.py\nhodo.profile()\n\n# or around what is to be told apart\nwith hodo.scope("step"):\n    ...';
+
 /** Why a view is empty, and what to do about it. */
 export function Empty({ title, children, command }: { title: string; children?: ComponentChildren; command?: string }) {
   return (

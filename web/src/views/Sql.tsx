@@ -8,7 +8,7 @@ import { route, setParams } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Awaited } from "../ui/Loading";
-import { Empty, Failure } from "../ui/Notes";
+import { Empty, FIRST_RUN, Failure } from "../ui/Notes";
 import { columnKeys } from "./sql-columns";
 
 const EXAMPLES: [string, string][] = [
@@ -67,7 +67,7 @@ export function Sql({ run }: { run: string | null }) {
         <label class="row">run <select value={chosen ?? ""} onChange={(event) => { location.hash = `#/sql/${encodeURIComponent(event.currentTarget.value)}?query=${encodeURIComponent(text)}`; }}>{(runs.data?.runs ?? []).map((each) => <option value={each.id}>{plain(each.id)}</option>)}</select></label>
         {EXAMPLES.map(([label, query]) => <button class="plain" onClick={() => ask(query)}>{label}</button>)}
       </div>
-      {runs.data?.runs.length === 0 && <Empty title="No run to ask about yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and questions about it are answered here.</Empty>}
+      {runs.data?.runs.length === 0 && <Empty title="No run to ask about yet" command={FIRST_RUN}>Record one, and questions about it are answered here.</Empty>}
       <textarea aria-label="SQL" spellcheck={false} rows={7} value={text} onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ask(text); } event.stopPropagation(); }} />
       <div class="row gap-below">
