@@ -23,19 +23,26 @@ struct Seen {
 /// Watches until the store is gone. On a thread of its own: every look reads files.
 pub fn watch(store: &Weak<Store>) {
     let mut seen = Seen::default();
-    loop {
+    while let Some(store) = store.upgrade() {
+        seen.look(&store);
+        drop(store);
         std::thread::sleep(PAUSE);
-        let Some(store) = store.upgrade() else { return };
-        if store.events.receiver_count() == 0 {
-            seen = Seen::default();
-            continue;
-        }
-        seen.look_for_runs(&store);
-        seen.look_at_runs(&store);
     }
 }
 
 impl Seen {
+    fn look(&mut self, store: &Store) {
+        if store.events.receiver_count() > 0 {
+            self.look_for_runs(store);
+            return self.look_at_runs(store);
+        }
+        self.followed.clear();
+        // Who asks for a run before it is there and listens only then is told of it all the same.
+        if self.runs.is_none() {
+            self.look_for_runs(store);
+        }
+    }
+
     /// Whether runs came or went, grew or ended: those too that nobody has opened.
     fn look_for_runs(&mut self, store: &Store) {
         if self.list_at.is_some_and(|at| at.elapsed() < LIST_PAUSE) {
@@ -88,5 +95,31 @@ fn grew(store: &Store, id: &str, before: u64) {
     {
         let (generation, end_ns) = (now.generation, now.timeline.end_ns);
         store.tell(Event::Grew { run: id.to_owned(), generation, end_ns });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_came_before_anyone_listened_is_told_of() {
+        let dir = std::env::temp_dir().join(format!("hodo-watch-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        let store = Store::new(&dir);
+        let mut seen = Seen::default();
+        seen.look(&store);
+        let run = dir.join("run");
+        std::fs::create_dir(&run).expect("a folder");
+        std::fs::write(run.join("run.json"), "{}").expect("a run");
+        seen.look(&store);
+        let mut heard = store.events.subscribe();
+        let until = Instant::now() + Duration::from_secs(60);
+        while heard.is_empty() && Instant::now() < until {
+            seen.look(&store);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(matches!(heard.try_recv(), Ok(Event::Runs)));
+        let _ = std::fs::remove_dir_all(dir);
     }
 }

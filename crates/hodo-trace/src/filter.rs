@@ -171,6 +171,11 @@ fn is_word_between(term: &str) -> bool {
     words.iter().any(|word| term.eq_ignore_ascii_case(word))
 }
 
+/// Whether brackets stand around it; `forward(x)` is a name.
+fn is_bracketed(text: &str) -> bool {
+    text.starts_with('(') && text.ends_with(')')
+}
+
 const NO_BRACKETS: &str =
     "a filter has no brackets; a name or a value that has one is written in quotes";
 
@@ -184,7 +189,8 @@ fn name(term: &str) -> Result<String, TraceError> {
              that name is written in quotes",
         );
     }
-    if !is_quoted && term.matches('(').count() != term.matches(')').count() {
+    let is_uneven = term.matches('(').count() != term.matches(')').count();
+    if !is_quoted && (is_uneven || is_bracketed(term)) {
         return fault(term, NO_BRACKETS);
     }
     unquoted(term)
@@ -224,7 +230,7 @@ fn check_bare(text: &str, sign: &str, value: &str) -> Result<(), TraceError> {
         return fault(text, "write a range as two conditions: index>=100 index<=200");
     }
     let closed_more = value.matches(')').count() > value.matches('(').count();
-    if closed_more || (value.starts_with('(') && value.ends_with(')')) {
+    if closed_more || is_bracketed(value) {
         return fault(text, NO_BRACKETS);
     }
     // `~/` begins a path.
@@ -333,6 +339,7 @@ mod tests {
             "index=(1)",
             "index=1)",
             "index=1 (rank=0)",
+            "a=b c=d (x)",
         ];
         for text in refused {
             let refusal = text.parse::<Filter>().expect_err(text);

@@ -82,11 +82,16 @@ export function forgetList(): void {
   answers.deleteWhere((url) => url.split("?")[0] === "api/runs");
 }
 
-let isUnanswered = false;
+let isInVain = false;
 
-/** Whether the server was asked before and did not answer. */
-export function wasUnanswered(): boolean {
-  return isUnanswered;
+/** Whether something was asked for before that the server did not answer, or did not have. */
+export function wasInVain(): boolean {
+  return isInVain;
+}
+
+/** Whether what was asked for is not there, which may come: a run is there once it records. */
+export function isMissing(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 404 && !isShareFile();
 }
 
 async function ask(url: string, init: RequestInit = {}): Promise<Response> {
@@ -100,12 +105,13 @@ async function heard<T>(answer: Promise<T>, signal?: AbortSignal | null): Promis
     return await answer;
   } catch (error) {
     if (signal?.aborted) throw error;
-    isUnanswered = true;
+    isInVain = true;
     throw new ApiError(0, "The server does not answer. Is `hodo view` still running? Start it again and open the address it prints.");
   }
 }
 
 async function checked(response: Response): Promise<Response> {
+  if (response.status === 404) isInVain = true;
   if (!response.ok) throw new ApiError(response.status, await reason(response));
   return response;
 }

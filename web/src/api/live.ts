@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { forgetList, forgetRun, forgetRuns, wasUnanswered } from "./client";
+import { forgetList, forgetRun, forgetRuns, wasInVain } from "./client";
 import { isShareFile } from "./inline";
 import type { EventName, Listener, Sign } from "./stream";
 import { listenTogether } from "./tabs";
@@ -53,7 +53,7 @@ class Heard implements Listener {
     isOldAddress.value = sign === "refused";
     if (sign !== "there") return this.missed();
     if (connection === this.connection) return;
-    if (this.connection !== undefined || wasUnanswered()) catchUp();
+    if (this.connection !== undefined || wasInVain()) catchUp();
     this.connection = connection;
   }
 

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Asking } from "./asking";
-import { ApiError, getJson } from "./client";
-import { listVersion, versionOf } from "./live";
+import { ApiError, getJson, isMissing } from "./client";
+import { listVersion, versionOf as growthOf } from "./live";
 
 export interface Answer<T> {
   data: T | null;
@@ -14,7 +14,7 @@ export interface Answer<T> {
 /** What was answered last, and to which question. */
 interface Held<T> { question: string | null; data: T | null; error: Error | null; loading: boolean }
 
-/** The JSON at an address (none for `null`), asked again when one of the runs has grown, or the list of them is another; the old answer stays meanwhile. */
+/** The JSON at an address (none for `null`), asked again when one of the runs has grown, or the list of them is another where it asks for that or for a run that is not there; the old answer stays meanwhile. */
 export function useJson<T>(url: string | null, ...runs: string[]): Answer<T> {
   return useAnswer(url, () => getJson<T>(url!), runs);
 }
@@ -24,7 +24,7 @@ export function useAnswer<T>(question: string | null, get: () => Promise<T>, run
   const [held, setHeld] = useState<Held<T>>({ question: null, data: null, error: null, loading: question !== null });
   const asking = useRef<Asking | null>(null);
   asking.current ??= new Asking();
-  const version = runs.length === 0 ? listVersion.value : versionOf(runs);
+  const version = versionOf(runs, held.error);
   useEffect(() => {
     if (question === null) {
       asking.current!.stop();
@@ -41,6 +41,12 @@ export function useAnswer<T>(question: string | null, get: () => Promise<T>, run
   // The question is another before the effect runs: its answer is never that of a run or route looked at before.
   if (held.question !== null && !isAlike(held.question, question)) return { data: null, error: null, loading: question !== null, isOld: false };
   return { data: held.data, error: held.error, loading: held.loading, isOld: held.data !== null && held.question !== question };
+}
+
+/** What changes whenever an answer may be another: that a run is not there holds until the list of runs is another. */
+function versionOf(runs: string[], error: Error | null): string {
+  const isOfList = runs.length === 0 || isMissing(error);
+  return [runs.length > 0 && growthOf(runs), isOfList && listVersion.value].join();
 }
 
 /** What the server said was wrong, which holds until it answers otherwise; none where it did not answer. */

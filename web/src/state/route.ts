@@ -99,12 +99,21 @@ function here(): Route {
   return typeof location === "undefined" ? parseRoute("") : answerable(parseRoute(location.hash));
 }
 
+function hash(): string {
+  return typeof location === "undefined" ? "" : location.hash;
+}
+
 /** Where the page is now. */
 export const route = signal<Route>(here());
+/** The address that it was read from or written to. */
+let known = hash();
 
 /** Follows the browser's back and forward buttons, and links. */
 export function followAddress(): void {
-  addEventListener("hashchange", () => (route.value = here()));
+  addEventListener("hashchange", () => {
+    known = hash();
+    route.value = here();
+  });
 }
 
 /** Parameters that stay when the view of a run changes. */
@@ -122,6 +131,8 @@ export function viewLink(view: View, run: string | null, params: Record<string, 
 
 /** Changes parameters of the address; a new entry in the history, to come back by, only where that is asked for. */
 export function setParams(patch: Record<string, string | null>, isNewEntry = false): void {
+  // The page is on its way elsewhere: what the view that is left has to say would bring it back.
+  if (hash() !== known) return;
   const params = { ...route.value.params };
   for (const [key, value] of Object.entries(patch)) {
     if (value === null || value === "") delete params[key];
@@ -132,6 +143,7 @@ export function setParams(patch: Record<string, string | null>, isNewEntry = fal
   if (address === formatRoute(route.value)) return;
   if (isNewEntry) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
+  known = hash();
   route.value = next;
 }
 

@@ -20,6 +20,8 @@ export function Search({ control, run }: { control: Control; run: string }) {
   const filter = route.value.params.filter ?? "";
   const version = versionOf([run]);
   const hits = useMemo(() => new Hits({ limit: LIMIT, ask: (after_ns) => getJson<SearchAnswer>(runUrl(run, "search", { q: text, after_ns, limit: LIMIT, filter })) }), [run, text, filter]);
+  /** Where Enter is to walk as soon as what was typed is searched for. */
+  const wished = useRef<1 | -1 | null>(null);
   const latest = useRef(hits);
   latest.current = hits;
   // As the text is applied, so that what is found and walked is never of the one before.
@@ -28,12 +30,15 @@ export function Search({ control, run }: { control: Control; run: string }) {
     setError(null);
   }, [hits]);
   useLayoutEffect(() => {
+    const by = wished.current;
+    wished.current = null;
     if (!text) return;
     hits.refresh().then(() => null, (failure: Error) => failure).then((failure) => {
       if (latest.current !== hits) return;
       setShown(failure ? null : shownOf(hits));
       setError(failure);
     });
+    if (by) void move(by);
   }, [hits, version]);
   const move = async (by: 1 | -1) => {
     const { view, end_ns } = control.engine;
@@ -50,8 +55,12 @@ export function Search({ control, run }: { control: Control; run: string }) {
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
       event.preventDefault();
-      if (typed !== text) put(typed);
-      else void move(event.shiftKey ? -1 : 1);
+      const by = event.shiftKey ? -1 : 1;
+      if (typed === text) void move(by);
+      else {
+        wished.current = by;
+        put(typed);
+      }
     } else if (event.key === "Escape") (event.currentTarget as HTMLElement).blur();
     event.stopPropagation();
   };

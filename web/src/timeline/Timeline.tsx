@@ -8,7 +8,7 @@ import { many } from "../shared/format";
 import { route } from "../state/route";
 import { theme } from "../state/theme";
 import { Loading } from "../ui/Loading";
-import { Empty, Failure } from "../ui/Notes";
+import { Empty, Failure, SCOPES } from "../ui/Notes";
 import { Control, readRange } from "./control";
 import { Drawer } from "./Drawer";
 import { Engine, type Stage } from "./engine";
@@ -52,8 +52,8 @@ export function Timeline({ run }: { run: string }) {
       {control?.engine.problem.value && <Failure small error={control.engine.problem.value} />}
       {answer.error && <Failure error={answer.error} />}
       {isEmpty && (
-        <Empty title="Nothing to draw yet" command={'with hodo.scope("step"):\n    ...'}>
-          This run has no scopes, GPU work, marks or readings so far. Open scopes in the program, or record its GPU with hodo run.
+        <Empty title="Nothing to draw yet" command={SCOPES}>
+          This run has no scopes, GPU work, marks or readings so far. Have hooks open scopes around the steps of a training in Python, or open some in the program; hodo run records its GPU.
         </Empty>
       )}
       {Boolean(answer.data?.tracks_left_out) && <p class="note small">{many(answer.data?.tracks_left_out ?? 0, "track")} did not fit into this file; hodo view on the run shows all of them.</p>}

@@ -6,7 +6,7 @@ import { route, viewLink } from "../state/route";
 import { ShareBar, SplitBar } from "../ui/Bars";
 import { FindLink } from "../ui/FindLink";
 import { Awaited, Loading } from "../ui/Loading";
-import { Empty, Failure } from "../ui/Notes";
+import { Empty, Failure, SCOPES } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { Health } from "./Health";
 import { LeftOut } from "./LeftOut";
@@ -27,7 +27,7 @@ export function Overview({ run }: { run: string }) {
       <Title report={data} />
       <RangeUnused run={run} />
       {data.spans === 0
-        ? <Empty title="No scopes in this run" command={'with hodo.scope("step"):\n    ...'}>Nothing tells yet where the time went. Open scopes around the steps of the program; docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
+        ? <Empty title="No scopes in this run" command={SCOPES}>Nothing tells yet where the time went. Hooks give a training in Python its steps and their parts; any program opens scopes of its own. docs/frameworks.md, docs/python.md, docs/rust.md and docs/cpp.md show how.</Empty>
         : <VerdictBox verdict={data.verdict} isFiltered={filter !== ""} />}
       <LeftOut report={data} />
       {steps.error && <Failure small error={steps.error} />}

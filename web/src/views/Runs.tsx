@@ -9,7 +9,7 @@ import { formatList, formatRoute, go, readList, route, setParams, viewLink } fro
 import { Sparkline } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Awaited, Loading } from "../ui/Loading";
-import { Empty, Failure } from "../ui/Notes";
+import { Empty, FIRST_RUN, Failure } from "../ui/Notes";
 import { Name } from "../ui/Text";
 import { byStart, isWanted, rankText } from "./runs-wanted";
 
@@ -25,7 +25,7 @@ export function Runs() {
   if (!data) return loading ? <Loading what="the runs" /> : null;
   if (data.runs.length === 0 && filter) return <div class="page"><Empty title="No run fits the filter">Clear the filter above, or ask for less: conditions are joined by blanks, and all of them must hold. Runs have {RUN_FIELDS}; attributes of scopes filter the views of a run.</Empty></div>;
   if (data.runs.length === 0) {
-    return <div class="page"><Empty title="No runs here yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and it appears here by itself: a demo that needs nothing, or your own program with no change to it.</Empty></div>;
+    return <div class="page"><Empty title="No runs here yet" command={FIRST_RUN}>Record one, and it appears here by itself: a demo that needs nothing, or your own training in Python with no change to it. Without --hooks, hodo run records NVTX ranges, the GPU and the scopes that a program opens itself.</Empty></div>;
   }
   return <Awaited isOld={isOld} class="page filled runs"><RunTable runs={data.runs.filter((run) => isWanted(run, route.value.params))} all={data.runs} /></Awaited>;
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, postJson } from "../api/client";
+import { ApiError, isMissing, postJson } from "../api/client";
+import { listVersion } from "../api/live";
 import type { RunsAnswer, SqlAnswer } from "../api/types";
 import { useJson } from "../api/use";
 import { anyValue, count, digits, plain } from "../shared/format";
@@ -7,7 +8,7 @@ import { route, setParams } from "../state/route";
 import { CURVE_COLOURS, Chart } from "../ui/Chart";
 import { DataTable, type Column } from "../ui/DataTable";
 import { Awaited } from "../ui/Loading";
-import { Empty, Failure } from "../ui/Notes";
+import { Empty, FIRST_RUN, Failure } from "../ui/Notes";
 import { columnKeys } from "./sql-columns";
 
 const EXAMPLES: [string, string][] = [
@@ -35,17 +36,20 @@ export function Sql({ run }: { run: string | null }) {
   const linked = route.value.params.query;
   useEffect(() => () => request.current?.abort(), []);
   const ask = (query: string) => {
+    setText(query);
+    pose(query);
+  };
+  const pose = (query: string) => {
     if (!chosen) return;
     request.current?.abort();
     request.current = new AbortController();
     asked.current = `${chosen} ${query}`;
     const { signal } = request.current;
-    setText(query);
     setParams({ query });
     setAsking(true);
-    setError(null);
+    setError((old) => (isMissing(old) ? old : null));
     postJson<SqlAnswer>("api/sql", { query, runs: [chosen] }, signal).then(
-      (found) => { setAnswer(found); setAsking(false); },
+      (found) => { setAnswer(found); setError(null); setAsking(false); },
       (failure: Error) => { if (!signal.aborted) { setError(failure); setAnswer(null); setAsking(false); } },
     );
   };
@@ -53,13 +57,17 @@ export function Sql({ run }: { run: string | null }) {
   useEffect(() => {
     if (linked && asked.current !== `${chosen} ${linked}`) ask(linked);
   }, [chosen, linked]);
+  // What is typed meanwhile stays as it is.
+  useEffect(() => {
+    if (linked && isMissing(error)) pose(linked);
+  }, [listVersion.value]);
   return (
     <div class="page sql">
       <div class="row wrap gap-below">
         <label class="row">run <select value={chosen ?? ""} onChange={(event) => { location.hash = `#/sql/${encodeURIComponent(event.currentTarget.value)}?query=${encodeURIComponent(text)}`; }}>{(runs.data?.runs ?? []).map((each) => <option value={each.id}>{plain(each.id)}</option>)}</select></label>
         {EXAMPLES.map(([label, query]) => <button class="plain" onClick={() => ask(query)}>{label}</button>)}
       </div>
-      {runs.data?.runs.length === 0 && <Empty title="No run to ask about yet" command={"hodo demo\nhodo run -- python train.py"}>Record one, and questions about it are answered here.</Empty>}
+      {runs.data?.runs.length === 0 && <Empty title="No run to ask about yet" command={FIRST_RUN}>Record one, and questions about it are answered here.</Empty>}
       <textarea aria-label="SQL" spellcheck={false} rows={7} value={text} onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ask(text); } event.stopPropagation(); }} />
       <div class="row gap-below">

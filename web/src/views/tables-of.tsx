@@ -6,7 +6,7 @@ import { readRange } from "../timeline/control";
 import { ShareBar } from "../ui/Bars";
 import { DataTable, type Column } from "../ui/DataTable";
 import { FindLink } from "../ui/FindLink";
-import { Empty } from "../ui/Notes";
+import { Empty, SCOPES } from "../ui/Notes";
 import { Name, Path } from "../ui/Text";
 import { leftOut } from "./LeftOut";
 
@@ -33,7 +33,7 @@ function isPart(): boolean {
 export function ScopeTable({ report, run }: { report: Report; run: string }) {
   const rows = report.nodes.filter((node) => node.kind !== "context");
   if (rows.length === 0 && leftOut(report)) return <Empty title="The scopes are not here">This run has scopes, and none of their paths fitted.</Empty>;
-  if (rows.length === 0 && !isPart()) return <Empty title="No scope here" command={'with hodo.scope("step"):\n    ...'}>This run has no scopes so far. Open some around the steps of the program, and each has its times here.</Empty>;
+  if (rows.length === 0 && !isPart()) return <Empty title="No scope here" command={SCOPES}>This run has no scopes so far. Have hooks open them around the steps of a training in Python, or open some in the program, and each has its times here.</Empty>;
   if (rows.length === 0) return <Empty title="No scope here">No scope is in this range, or none fits the filter.</Empty>;
   const columns: Column<ReportNode>[] = [
     { key: "path", title: "scope", isName: true, value: (node) => node.path.join("/"), cell: (node) => <span class="row"><FindLink run={run} name={node.name}><Path path={node.path} /></FindLink>{tagText(node.tag) && <span class="tag">{plain(tagText(node.tag) ?? "")}</span>}{node.failed > 0 && <span class="bad">✗ {count(node.failed)}</span>}{node.open > 0 && <span class="warn">{count(node.open)} open</span>}</span> },

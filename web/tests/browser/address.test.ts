@@ -272,3 +272,15 @@ test("long names of scopes stay inside their card", async () => {
   check();
   await close();
 });
+
+test("what a view does as it is left does not bring it back", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline?t0=100000000&t1=200000000`);
+  await settled(page);
+  await page.evaluate(() => {
+    location.hash = "#/runs";
+    dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+  });
+  await page.getByRole("table", { name: "runs", exact: true }).waitFor();
+  check();
+  await close();
+});

@@ -137,3 +137,22 @@ test("flame: what ran at the same time is marked and said; a scope that does not
   check();
   await close();
 });
+
+test("names of ten thousand signs stay in their card, and leave what stands beside them its room", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/runs`, { width: WIDTH });
+  const name = "m".repeat(10_000);
+  await changed<{ run: object }>(page, /small\/report/, (report) => ({ ...report, state: "ended", run: { ...report.run, app: name } }));
+  await changed<object[]>(page, /small\/marks$/, (marks) => [{ ...marks[0], name }]);
+  await to(page, "#/run/small/overview");
+  const state = page.getByText("ended without shutdown", { exact: true });
+  await state.waitFor();
+  const { top, bottom, right } = await place(state);
+  assert.ok(bottom - top < 30 && right <= WIDTH, "it stands on one line");
+  await to(page, "#/run/small/marks");
+  const card = page.locator(".marks .card");
+  await card.locator(".u-label").nth(1).waitFor();
+  const edge = (await place(card)).right;
+  for (const part of [card.locator("h2 bdi"), card.locator(".u-label").nth(1), card.locator(".u-legend")]) assert.ok((await place(part)).right <= edge);
+  check();
+  await close();
+});

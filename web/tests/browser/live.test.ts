@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
@@ -252,6 +252,75 @@ test("what failed before the server was there for the first time is asked for ag
   await page.getByText("The server does not answer").first().waitFor();
   answers = true;
   isThere();
+  await page.getByRole("region", { name: "Verdict" }).waitFor();
+  await close();
+});
+
+test("a run that is not there is waited for, and shown by itself in every view when it comes", async () => {
+  const { origin, runs, tell } = await devServer(4000);
+  const waiting = (page: Page) => page.getByRole("heading", { name: "Waiting for a program to record this run" });
+  const { page, close } = await open(`${origin}#/run/none/overview`);
+  await waiting(page).waitFor();
+  assert.equal(await page.getByText("That did not work").count(), 0);
+  for (const [view, shown] of [["overview", ".overview header"], ["timeline", ".tl-head"], ["flame", ".flame"], ["tables", "table"], ["marks", ".chart"], ["system", ".chart"]] as const) {
+    await to(page, `#/run/late-${view}/${view}`);
+    await waiting(page).waitFor();
+    runs.push({ ...devRuns(4000)[0]!, id: `late-${view}` });
+    tell("runs", "{}");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    await page.locator(shown).first().waitFor();
+  }
+  await to(page, "#/compare/small/late-too");
+  await waiting(page).waitFor();
+  runs.push({ ...devRuns(4000)[0]!, id: "late-too" });
+  tell("runs", "{}");
+  await page.getByText("What changed").waitFor();
+  await close();
+});
+
+test("a question in SQL is asked again when its run comes; what is typed meanwhile stays", async () => {
+  const { origin, tell } = await devServer(4000);
+  let isThere = false;
+  const prepare = (page: Page) => page.route(/api\/sql/, (asked) => (isThere ? asked.continue() : asked.fulfill({ status: 404, json: { error: "no run with the id `late` in .hodo" } })));
+  const { page, close } = await open(`${origin}#/sql/late?query=select%201`, { prepare });
+  await page.getByRole("heading", { name: "Waiting for a program to record this run" }).waitFor();
+  const text = page.getByRole("textbox", { name: "SQL" });
+  await text.fill("select 1, 2");
+  isThere = true;
+  tell("runs", "{}");
+  await page.getByRole("table", { name: "rows" }).waitFor();
+  assert.equal(await text.inputValue(), "select 1, 2");
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await close();
+});
+
+test("a run that came before the server told of anything is shown when it does", async () => {
+  const { origin, runs } = await devServer(4000);
+  let tells = () => {};
+  const told = new Promise<void>((done) => (tells = done));
+  const prepare = (page: Page) => page.route(/\/api\/events/, async (asked) => {
+    await told;
+    await asked.continue();
+  });
+  const { page, close } = await open(`${origin}#/run/late/overview`, { prepare });
+  await page.getByRole("heading", { name: "Waiting for a program to record this run" }).waitFor();
+  // What is asked a second time at once is answered too.
+  await page.waitForFunction(() => performance.getEntriesByType("resource").filter(({ name }) => name.includes("late/report")).length > 1);
+  runs.push({ ...devRuns(4000)[0]!, id: "late" });
+  tells();
+  await page.getByRole("region", { name: "Verdict" }).waitFor();
+  await close();
+});
+
+test("a run that is looked for before it is there is shown when it comes", real, async () => {
+  const dir = mkdtempSync(path.join(tmpdir(), "hodo-late-"));
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
+  const [shown, aside] = [path.join(dir, "shown"), path.join(dir, "aside")] as const;
+  mkdirSync(shown);
+  await once(spawn(HODO!, ["demo", "--seconds", "1", "--dir", aside], { stdio: "ignore" }), "exit");
+  const { page, close } = await open(`${await serve(shown)}#/run/late/overview`);
+  await page.getByRole("heading", { name: "Waiting for a program to record this run" }).waitFor();
+  renameSync(path.join(aside, readdirSync(aside)[0]!), path.join(shown, "late"));
   await page.getByRole("region", { name: "Verdict" }).waitFor();
   await close();
 });

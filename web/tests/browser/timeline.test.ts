@@ -149,6 +149,26 @@ test("a drag selects a range, whose sums and flame follow; Esc clears it", async
   await close();
 });
 
+test("Enter takes the first hit when it comes, also where the search has not been asked for yet", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
+  await settled(page);
+  let letGo = () => {};
+  const held = new Promise<void>((done) => (letGo = done));
+  await page.route(/\/search\?/, async (asked) => {
+    await held;
+    await asked.continue();
+  });
+  await page.keyboard.press("/");
+  await page.keyboard.type("optimizer");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("q=optimizer"));
+  letGo();
+  await page.getByText("1 of 200").waitFor();
+  await page.getByRole("region", { name: "Details" }).getByRole("heading", { name: "optimizer" }).first().waitFor();
+  check();
+  await close();
+});
+
 test("search finds by name and walks the hits", async () => {
   const { page, check, close } = await open(`${await devOrigin()}#/run/small/timeline`);
   await settled(page);

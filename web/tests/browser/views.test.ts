@@ -44,6 +44,23 @@ test("a run without anything says what to do, in every view", async () => {
   await close();
 });
 
+test("who has no run or no scopes is told of the hooks, which need no change to a program", async () => {
+  const { page, check, close } = await open(`${await devOrigin()}#/run/empty/overview`);
+  const command = page.locator(".note pre");
+  for (const view of ["overview", "timeline", "tables"]) {
+    await to(page, `#/run/empty/${view}`);
+    await command.waitFor();
+    assert.match(await command.innerText(), /hodo run --hooks -- python train\.py\n[^]*hodo\.profile\(\)\n[^]*with hodo\.scope/, view);
+  }
+  await changed<object>(page, /api\/runs$/, () => ({ runs: [] }));
+  await to(page, "#/runs");
+  await page.reload();
+  await page.getByRole("heading", { name: "No runs here yet" }).waitFor();
+  assert.match(await command.innerText(), /hodo run --hooks -- python train\.py/);
+  check();
+  await close();
+});
+
 test("a run that is not there, and a filter that is none, are explained", async () => {
   const { page, close } = await open(`${await devOrigin()}#/run/nothing/overview`);
   await page.getByRole("alert").getByText("no run nothing").waitFor();

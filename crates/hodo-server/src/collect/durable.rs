@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -162,19 +163,34 @@ fn all_pieces(
     Ok(true)
 }
 
+/// What of `bytes` at `at` is written and is no hole.
+pub fn written_bytes(bytes: &[u8], at: u64) -> u64 {
+    let written = blocks(bytes, at).filter(|block| !is_hole(&bytes[block.clone()]));
+    written.map(|block| block.len() as u64).sum()
+}
+
+fn is_hole(block: &[u8]) -> bool {
+    block.iter().all(|byte| *byte == 0)
+}
+
+/// `bytes` at `at` as the disk has its blocks, whatever they begin with.
+fn blocks(bytes: &[u8], at: u64) -> impl Iterator<Item = Range<usize>> {
+    const BLOCK: usize = 4096;
+    let first = BLOCK - (at % BLOCK as u64) as usize;
+    let ends = std::iter::successors(Some(first), |end| Some(end + BLOCK));
+    let starts = std::iter::once(0).chain(ends.clone()).take_while(|start| *start < bytes.len());
+    starts.zip(ends).map(|(start, end)| start..end.min(bytes.len()))
+}
+
 /// Writes `bytes` at `at`, behind which the file has these or zeros, durably, and leaves blocks of
 /// zeros as holes: the memory that a program left behind is mostly empty.
 pub fn write_with_holes(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    const BLOCK: usize = 4096;
-    let (mut written, mut from) = (0, 0);
-    while from < bytes.len() {
-        // As the disk has its blocks, whatever the bytes begin with.
-        let to = bytes.len().min(from + BLOCK - ((at + from as u64) % BLOCK as u64) as usize);
-        if bytes[from..to].iter().all(|byte| *byte == 0) {
-            file.write_all_at(&bytes[written..from], at + written as u64)?;
-            written = to;
+    let mut written = 0;
+    for block in blocks(bytes, at) {
+        if is_hole(&bytes[block.clone()]) {
+            file.write_all_at(&bytes[written..block.start], at + written as u64)?;
+            written = block.end;
         }
-        from = to;
     }
     file.write_all_at(&bytes[written..], at + written as u64)?;
     file.sync_data()?;
@@ -243,15 +259,18 @@ mod tests {
         let mut bytes = vec![0; 3 << 20];
         bytes[5] = 1;
         bytes[1_000_000] = 2;
-        let mut at = 0;
+        let (mut at, mut written) = (0, 0);
         for cut in [0, 100, 4096, 70_000, 1_000_001, bytes.len()] {
             write_with_holes(&file, &bytes[at..cut], at as u64).unwrap();
             assert_eq!(file.metadata().unwrap().len(), cut as u64);
+            written += written_bytes(&bytes[at..cut], at as u64);
             at = cut;
         }
         let mut read = vec![9; bytes.len()];
         file.read_exact_at(&mut read, 0).unwrap();
         assert!(read == bytes);
         assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20);
+        // The first hundred bytes, and the block of the other until it was cut.
+        assert_eq!(written, 100 + 577);
     }
 }

@@ -150,6 +150,27 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ended_makes_room_though_its_shipper_waits_for_room_and_says_so() -> io::Result<()>
+    {
+        let folder = Folder::new();
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(24_000);
+        let mut here = inside_with(&options, None);
+        has_run_for_an_hour(&mut here);
+        ship(&here, "run");
+        let since = std::time::Instant::now();
+        let end = br#"{"host":"a","processes":[{"part":"p1-a","live":false}]}"#;
+        assert!(Beat::parse(end).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
+        assert!(send(&here, "other", "p1-a", &[1; 9000]).is_none(), "it is full");
+        let quiet_after = since.elapsed();
+        let wanted = Wanted { headroom: 0, refused: here.depot.usage.wanted() };
+        let told = make_room(&here, Keep { age: None, quiet_after }, wanted)?;
+        assert!(told.len() == 1 && told[0].starts_with("removed run"), "{told:?}");
+        assert!(send(&here, "other", "p1-a", &[1; 9000]).is_some());
+        Ok(())
+    }
+
+    #[test]
     fn a_live_run_stays_when_the_clock_is_set_forward() -> io::Result<()> {
         let folder = Folder::new();
         let mut options = CollectorOptions::local(folder.path());

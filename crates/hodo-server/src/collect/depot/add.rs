@@ -58,7 +58,8 @@ impl Depot {
             if new.is_empty() && file.path.exists() {
                 return Ok(length);
             }
-            file.grows(|before| before.max(end), || known.append(&file.path, length, new))?;
+            let change = |there| (0, appended(there, length, new));
+            file.grows(change, || known.append(&file.path, length, new))?;
             Ok(end)
         })
     }
@@ -71,7 +72,7 @@ impl Depot {
             let mut known = lock(&file.known);
             let after = bytes.len() as u64;
             file.grows(
-                |_| after,
+                |there| (of_file(there), of_file(Some(after))),
                 || {
                     *known = Known::default();
                     durable::replace(&file.path, bytes)?;
@@ -96,7 +97,7 @@ impl Depot {
             let is_known =
                 || Shipped::read(folder).is_some_and(|told| told.hosts.contains_key(&host));
             if kept.is_ok() || has_life && is_known() {
-                entry.told(host);
+                entry.told(host, has_life);
             }
             let (before, after) = kept?;
             self.usage.exchange(run, &owner, before, after);
@@ -216,6 +217,14 @@ impl Depot {
     }
 }
 
+/// What a file takes more with `new` at `length`, of which it may have some: after a start not all of it is
+/// believed. Zeros become holes.
+fn appended(there: Option<u64>, length: u64, new: &[u8]) -> u64 {
+    let Some(there) = there else { return of_file(Some(durable::written_bytes(new, length))) };
+    let known = there.saturating_sub(length).min(new.len() as u64);
+    durable::written_bytes(&new[known as usize..], length + known)
+}
+
 /// A file that is being added to.
 struct Open<'a> {
     depot: &'a Depot,
@@ -228,17 +237,17 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// Has `write` make it as long as `after` says, from what it is, if there is room.
+    /// Has `write` add to it if there is room; `change` tells what it takes before and after, by its length
+    /// if it is there.
     fn grows(
         &self,
-        after: impl FnOnce(u64) -> u64,
+        change: impl FnOnce(Option<u64>) -> (u64, u64),
         write: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Refusal> {
         let (usage, owner) = (&self.depot.usage, self.entry.owner());
-        let before = self.path.metadata().ok().map(|file| file.len());
+        let (before, after) = change(self.path.metadata().ok().map(|file| file.len()));
         let new = self.folders.iter().filter(|folder| !folder.exists()).count() as u64;
-        let after = of_file(Some(after(before.unwrap_or(0)))) + new * of_file(Some(0));
-        let before = of_file(before);
+        let after = after + new * of_file(Some(0));
         usage.make_sure(&owner, self.most_bytes, after.saturating_sub(before))?;
         for folder in &self.folders {
             durable::make_folder(folder)?;
@@ -246,6 +255,80 @@ impl Open<'_> {
         write()?;
         usage.exchange(&self.entry.id, &owner, before, after);
         self.entry.changed();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::testing::{Folder, SENDER};
+
+    const MOST: u64 = 1 << 20;
+    const ARENA_CHUNKS: u64 = 16;
+
+    fn refused(refusal: Refusal) -> io::Error {
+        io::Error::other(format!("{refusal:?}"))
+    }
+
+    /// A chunk of the memory that a program left behind: a page of it was written.
+    fn chunk() -> Vec<u8> {
+        let mut chunk = vec![0; ship::CHUNK_BYTES];
+        chunk[9000] = 1;
+        chunk
+    }
+
+    fn append(depot: &Depot, run: &str, offset: u64, bytes: &[u8]) -> io::Result<u64> {
+        let part = Part::parse("p1-a").ok_or_else(|| io::Error::other("no part"))?;
+        let target = Target { run, part: &part, name: "arena", sender: SENDER };
+        depot.append(&target, offset, bytes).map_err(refused)
+    }
+
+    fn append_arena(depot: &Depot, run: &str) -> io::Result<()> {
+        (0..ARENA_CHUNKS).try_for_each(|at| {
+            append(depot, run, at * ship::CHUNK_BYTES as u64, &chunk()).map(drop)
+        })
+    }
+
+    #[test]
+    fn memory_that_is_mostly_empty_takes_what_is_in_it_also_after_a_start() -> io::Result<()> {
+        let folder = Folder::new();
+        let depot = Depot::open(folder.path(), Some(MOST))?;
+        for run in ["a", "b", "c", "d", "e"] {
+            append_arena(&depot, run)?;
+        }
+        let counted = depot.usage.total();
+        assert!(counted > 5 * ARENA_CHUNKS * 4096 && counted < MOST / 2, "{counted}");
+        drop(depot);
+        let depot = Depot::open(folder.path(), Some(MOST))?;
+        // The disk may need a block more for a file to know where its holes are.
+        let apart = depot.usage.total().abs_diff(counted);
+        assert!(apart <= 5 * 4096, "{apart}");
+        // After a start the last chunk is not believed, and comes once more.
+        let counted = depot.usage.total();
+        let last = (ARENA_CHUNKS - 1) * ship::CHUNK_BYTES as u64;
+        append(&depot, "a", last, &chunk())?;
+        assert_eq!(depot.usage.total(), counted);
+        append(&depot, "a", last + ship::CHUNK_BYTES as u64, &chunk())?;
+        assert_eq!(depot.usage.total(), counted + 4096);
+        for run in ["a", "b", "c", "d", "e"] {
+            depot.clear(run)?;
+            depot.forget(&*depot.entry(run)?)?;
+        }
+        assert_eq!(depot.usage.total(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_full_depot_takes_zeros_and_nothing_else() -> io::Result<()> {
+        let folder = Folder::new();
+        append(&Depot::open(folder.path(), None)?, "run", 0, b"first")?;
+        let depot = Depot::open(folder.path(), Some(1))?;
+        let zeros = vec![0; ship::CHUNK_BYTES];
+        let end = append(&depot, "run", 0, b"first")?;
+        let end = append(&depot, "run", end, &zeros)?;
+        assert!(append(&depot, "run", end, &[1; 10]).is_err());
+        assert_eq!(append(&depot, "run", end, &zeros)?, end + zeros.len() as u64);
         Ok(())
     }
 }

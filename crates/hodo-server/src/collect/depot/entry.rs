@@ -20,7 +20,7 @@ pub struct Entry {
     files: Mutex<Files>,
     /// Counts what was added, so that packing sees whether something was.
     changes: AtomicU64,
-    /// When something was added or told last.
+    /// When something was added last, or a process was told to run.
     heard_at: Mutex<Option<Instant>>,
     /// Counts what shippers told.
     beats: AtomicU64,
@@ -88,13 +88,18 @@ impl Entry {
         *lock(&self.heard_at) = Some(Instant::now());
     }
 
-    pub(super) fn told(&self, host: String) {
+    /// A host told something. That its processes have ended keeps no run from falling silent: a shipper
+    /// that waits for room says so for as long as it waits.
+    pub(super) fn told(&self, host: String, is_alive: bool) {
         self.beats.fetch_add(1, Ordering::AcqRel);
-        *lock(&self.heard_at) = Some(Instant::now());
+        let mut heard_at = lock(&self.heard_at);
+        if is_alive || heard_at.is_none() {
+            *heard_at = Some(Instant::now());
+        }
         lock(&self.told_at).insert(host, Instant::now());
     }
 
-    /// How long nothing was added or told; none where nothing was since the start.
+    /// How long nothing was added and no process was told to run; none where nothing was told since the start.
     pub fn quiet(&self) -> Option<Duration> {
         lock(&self.heard_at).map(|at| at.elapsed())
     }

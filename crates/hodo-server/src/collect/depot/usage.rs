@@ -2,12 +2,20 @@
 
 use crate::collect::refusal::Refusal;
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a file takes besides its bytes: its name, its entry, and the rest of its last block. Without
 /// it, files with nothing in them would cost nothing; a folder takes as much.
 const FILE_BYTES: u64 = 4096;
+
+/// The bytes that a file takes, as `du` counts them: the memory that a program left behind is long and
+/// mostly holes.
+fn taken(file: &Metadata) -> u64 {
+    file.len().min(file.blocks() * 512)
+}
 
 /// What a file of so many bytes takes; nothing where there is none.
 pub fn of_file(bytes: Option<u64>) -> u64 {
@@ -84,8 +92,12 @@ impl Usage {
         std::mem::take(&mut self.state().wanted)
     }
 
-    /// Refuses what there is no room for, in all or for an owner who may have `most` bytes.
+    /// Refuses what there is no room for, in all or for an owner who may have `most` bytes; what takes
+    /// nothing has room.
     pub fn make_sure(&self, owner: &str, most: Option<u64>, more: u64) -> Result<(), Refusal> {
+        if more == 0 {
+            return Ok(());
+        }
         let mut state = self.state();
         if state.most.is_some_and(|most| state.total + more > most) {
             state.wanted = state.wanted.max(more);
@@ -116,7 +128,7 @@ pub fn bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => of_file(Some(0)) + bytes(&entry.path()),
-        _ => of_file(entry.metadata().ok().map(|file| file.len())),
+        _ => of_file(entry.metadata().ok().as_ref().map(taken)),
     };
     entries.map(of).sum()
 }

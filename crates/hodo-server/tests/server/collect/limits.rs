@@ -124,6 +124,28 @@ fn a_full_store_says_so_and_takes_no_more() {
 }
 
 #[test]
+fn a_run_takes_as_much_of_the_room_as_it_takes_of_the_disk() {
+    let folder = Folder::new();
+    let mut options = CollectorOptions::local(folder.path());
+    options.max_bytes = Some(1 << 20);
+    let collected = Collected::with(&options);
+    // What a program that ended without a shutdown leaves: a long file that is mostly holes.
+    let mut chunk = vec![0; ship::CHUNK_BYTES];
+    chunk[100] = 1;
+    for run in ["a", "b", "c", "d", "e"] {
+        for at in 0..4 {
+            let offset = at * chunk.len() as u64;
+            let taken = collected.append(&format!("{run}/files/p1-a/arena"), offset, &chunk);
+            assert_eq!(taken.status, 200, "{run} at {offset}: {}", taken.text());
+        }
+    }
+    let metrics = collected.get("/metrics").text();
+    let counted = metrics.lines().find_map(|line| line.strip_prefix("hodo_store_bytes "));
+    let counted: u64 = counted.unwrap().parse().unwrap();
+    assert!(counted > 5 * 4 * 4096 && counted < 1 << 20, "{counted}");
+}
+
+#[test]
 fn a_token_has_its_own_limits() {
     let folder = Folder::new();
     let collected = Collected::new(folder.path());
