@@ -151,8 +151,8 @@ pub fn close(slot: *mut Slot, id: u64, failed: bool) {
     if in_order { thread.release(slot) } else { thread.spare(slot) }
 }
 
-/// Takes a scope back as if it had not been opened; scopes that were inside it are inside the one
-/// around it.
+/// Takes a scope back as if it had not been opened; scopes, marks and kernels that were inside it are
+/// inside the one around it.
 pub fn cancel(slot: *mut Slot, id: u64) {
     let slot = untagged(slot);
     let Some((thread, process)) = own_open(slot, id) else { return };
@@ -160,11 +160,7 @@ pub fn cancel(slot: *mut Slot, id: u64) {
     let around = unsafe { (*slot).parent };
     unlink(thread, slot);
     thread.release(slot);
-    let inside = id + 1..thread.next_id;
-    if inside.is_empty() || inside == thread.taken_back {
-        thread.taken_back = id..thread.next_id;
-        return;
-    }
+    // Whether there was something inside is not known here: a kernel leaves no record on its thread.
     let key = crate::names::intern(AROUND_KEY, Some(process));
     let value = crate::attr::Raw { code: code::I64.into(), key, word: around, len: 0 };
     // SAFETY: the value holds no text.

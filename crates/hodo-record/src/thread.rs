@@ -6,7 +6,6 @@
 use crate::cpu::{CpuClock, CpuWatch};
 use hodo_format::arena::{SlabHeader, Slot, ThreadHeader};
 use hodo_format::record::{Head, Kind, SpanId, Unit};
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Version of [`Thread`]'s layout up to and including `shared_readings`.
@@ -54,8 +53,6 @@ pub struct Thread {
     pub(crate) extra_units: u32,
     /// Records lost since the segment filled up.
     pub(crate) gap: u64,
-    /// The last scopes that were opened, where they were taken back with nothing inside.
-    pub(crate) taken_back: Range<u64>,
     pub(crate) clock: Option<Box<CpuClock>>,
     pub(crate) suspended: *mut crate::context::Suspended,
     /// Slots that no context uses.
@@ -141,7 +138,6 @@ impl Thread {
             first: 0,
             extra_units: 0,
             gap: 0,
-            taken_back: 0..0,
             clock: None,
             suspended: std::ptr::null_mut(),
             spare: std::ptr::null_mut(),

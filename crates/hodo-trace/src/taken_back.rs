@@ -5,7 +5,7 @@ use crate::{AttrRow, MarkRow, Names, Value};
 use hodo_format::record::{AROUND_KEY, SpanId};
 use std::collections::HashMap;
 
-/// Scopes that were taken back, each with the one around it.
+/// Scopes that were taken back, each with the next one around it that was not.
 #[derive(Debug, Default)]
 pub(crate) struct TakenBack(HashMap<SpanId, SpanId>);
 
@@ -20,7 +20,25 @@ impl TakenBack {
             }
             _ => true,
         });
-        TakenBack(all)
+        TakenBack::from(all)
+    }
+
+    /// Of scopes with those around them, which may have been taken back too.
+    fn from(around: HashMap<SpanId, SpanId>) -> TakenBack {
+        let mut ends: HashMap<SpanId, SpanId> = HashMap::with_capacity(around.len());
+        let mut way = Vec::new();
+        for &scope in around.keys() {
+            let mut at = scope;
+            // Each scope is passed once. A circle, which only damage makes, ends where it was entered.
+            while let (None, Some(next)) = (ends.get(&at), around.get(&at)) {
+                ends.insert(at, at);
+                way.push(at);
+                at = *next;
+            }
+            let end = ends.get(&at).copied().unwrap_or(at);
+            ends.extend(way.drain(..).map(|passed| (passed, end)));
+        }
+        TakenBack(ends)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -29,15 +47,7 @@ impl TakenBack {
 
     /// The scope itself, or where it was taken back the next one around it that was not.
     pub(crate) fn around(&self, id: SpanId) -> SpanId {
-        let mut at = id;
-        // More steps than there are lead in a circle, which only damage makes.
-        for _ in 0..=self.0.len() {
-            match self.0.get(&at) {
-                Some(around) => at = *around,
-                None => return at,
-            }
-        }
-        id
+        self.0.get(&id).copied().unwrap_or(id)
     }
 
     /// Puts marks where they are then.
@@ -53,12 +63,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_way_out_of_many_leads_to_the_next_that_stayed() {
+        let id = SpanId;
+        let chain = (1..100_000).map(|scope| (id(scope), id(scope + 1)));
+        let all = TakenBack::from(chain.chain([(id(200_000), id(50_000))]).collect());
+        assert!((1..100_000).all(|scope| all.around(id(scope)) == id(100_000)));
+        assert_eq!(all.around(id(200_000)), id(100_000));
+        assert_eq!(all.around(id(300_000)), id(300_000), "it was not taken back");
+    }
+
+    #[test]
     fn a_circle_leads_nowhere() {
         let id = SpanId;
-        let all =
-            TakenBack([(id(1), id(2)), (id(2), id(3)), (id(8), id(9)), (id(9), id(8))].into());
-        assert_eq!(all.around(id(1)), id(3));
-        assert_eq!(all.around(id(4)), id(4));
-        assert_eq!(all.around(id(8)), id(8));
+        let circle = [(id(8), id(9)), (id(9), id(8)), (id(7), id(8)), (id(3), id(3))];
+        let all = TakenBack::from(circle.into());
+        assert!([7, 8, 9].iter().all(|scope| [id(8), id(9)].contains(&all.around(id(*scope)))));
+        assert_eq!(all.around(id(3)), id(3));
     }
 }

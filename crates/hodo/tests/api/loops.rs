@@ -61,14 +61,22 @@ fn the_wait_for_the_end_makes_no_batch() {
 #[test]
 fn what_was_done_to_find_the_end_is_inside_of_what_is_around_the_loop() {
     let looks = || {
-        let _s = hodo::scope!("look");
+        let s = hodo::scope!("look");
         hodo::mark!("looked", 1);
+        s.close();
+        // With nothing opened around it but the wait that is taken back.
+        hodo::mark!("found", 0);
         None::<u32>
     };
     let tree = tree_of(|| {
         let s = hodo::scope!("train");
         assert_eq!(hodo::batches(unsized_source(1)).count(), 1);
         assert_eq!(hodo::batches(std::iter::from_fn(looks)).count(), 0);
+        let marks = || {
+            hodo::mark!("nothing", 0);
+            None::<u32>
+        };
+        assert_eq!(hodo::batches(std::iter::from_fn(marks)).count(), 0);
         s.close();
         assert_eq!(hodo::batches(unsized_source(0)).count(), 0);
         hodo::scope!("after").close();
@@ -77,6 +85,8 @@ fn what_was_done_to_find_the_end_is_inside_of_what_is_around_the_loop() {
         tree,
         "
 train
+  * found = 0
+  * nothing = 0
   batch[0]
     data_wait
       load
