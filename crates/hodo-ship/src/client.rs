@@ -360,7 +360,8 @@ pub(crate) fn address(url: &str) -> Result<(String, String), ShipError> {
     let (scheme, rest) = url.trim().split_once("://").ok_or_else(wrong)?;
     let rest = rest.trim_end_matches('/');
     let authority = rest.split('/').next().unwrap_or_default();
-    if authority.contains('@') {
+    // Also behind what looks like a host: passwords have slashes in them.
+    if rest.contains('@') {
         return Err(ShipError::Secret);
     }
     let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -403,7 +404,6 @@ mod tests {
             "http://a/?x",
             "http://:1",
             "http://a:b",
-            "http://me:hu/sh@a",
             "http://a:70000",
             "me:hush@a:7430",
         ] {
@@ -411,7 +411,9 @@ mod tests {
             assert!(matches!(error, ShipError::Address(_)), "{bad}");
             assert!(!error.to_string().contains("sh@"), "{error}");
         }
-        assert!(matches!(address("https://u:secret@a"), Err(ShipError::Secret)));
+        for secret in ["https://u:secret@a", "http://me:hu/sh@a", "https://me:12/34@a"] {
+            assert!(matches!(address(secret), Err(ShipError::Secret)), "{secret}");
+        }
         assert!(is_loopback("localhost") && is_loopback("::1") && is_loopback("127.1.2.3"));
         assert!(!is_loopback("10.0.0.1") && !is_loopback("localhost.example"));
     }

@@ -27,5 +27,5 @@ pub use error::ShipError;
 pub use hodo_record::binding::host;
 pub use priority::step_back;
 pub use secrets::{shown, shown_token};
-pub use shipper::{Mode, Settings, Shipped, Watch, refuse, ship};
+pub use shipper::{Mode, Settings, Shipped, Watch, is_all_there, refuse, ship};
 pub use status::{State, Status, is_gone, log_file, status_of, statuses};

@@ -18,11 +18,14 @@ pub fn shown_token(token: &str) -> String {
 
 /// Text, such as an address or a reason, without the passwords and tokens that somebody may have put into it.
 pub fn shown(text: &str) -> String {
-    let is_space = |c: char| c.is_whitespace();
-    text.split_inclusive(is_space).map(|word| without_tokens(&without_password(word))).collect()
+    let of_word = |text: &str| {
+        let word = text.trim_end();
+        without_tokens(&without_password(word)) + &text[word.len()..]
+    };
+    text.split_inclusive(char::is_whitespace).map(of_word).collect()
 }
 
-/// An address without the name and password that are before its host.
+/// An address without the name and password that are before its host, and without what is asked there.
 fn without_password(word: &str) -> String {
     let begins = word.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = word.split_at(begins);
@@ -31,10 +34,13 @@ fn without_password(word: &str) -> String {
     // A password with a slash in it hides what it belongs to, but is no port.
     let has_password = authority.split_once(':').is_some_and(|(_, rest)| !is_port(rest));
     let has_name = begins > 0 && authority.contains('@');
-    match rest.rfind('@').filter(|_| has_password || has_name) {
-        Some(at) => format!("{scheme}…{}", &rest[at..]),
-        None => word.to_owned(),
-    }
+    // It may begin as a port does.
+    let may_have_password = |at: usize| begins > 0 && rest[..at].contains(':');
+    let hidden = rest.rfind('@').filter(|at| has_password || has_name || may_have_password(*at));
+    let (before, rest) = hidden.map_or(("", rest), |at| ("…", &rest[at..]));
+    let asked = rest.find(['?', '#']).filter(|_| begins > 0);
+    let (rest, after) = asked.map_or((rest, ""), |at| (&rest[..=at], "…"));
+    format!("{scheme}{before}{rest}{after}")
 }
 
 fn without_tokens(word: &str) -> String {
@@ -73,7 +79,11 @@ mod tests {
             ("https://me:hush@runs.example", "https://…@runs.example"),
             ("http://me:hu/sh@runs.example:1/x", "http://…@runs.example:1/x"),
             ("me:hush@runs.example:7430", "…@runs.example:7430"),
-            ("https://a/?token=hodo_fcea0123456789abcdef", "https://a/?token=hodo_fcea…"),
+            ("https://me:12/34@runs.example", "https://…@runs.example"),
+            ("https://a/?key=hush it says", "https://a/?… it says"),
+            ("https://me:hush@a/?key=hush", "https://…@a/?…"),
+            ("https://me:hu?sh@a", "https://…@a"),
+            ("https://a/hodo_fcea0123456789abcdef", "https://a/hodo_fcea…"),
             ("hodo_fcea0123456789abcdef: not an address", "hodo_fcea…: not an address"),
             (
                 "cannot read /home/me/hodo_token: No such file",

@@ -85,7 +85,6 @@ pub fn ship(settings: &Settings, watch: &Watch<'_>) -> Result<Shipped, ShipError
     let mut shipper = Shipper {
         settings,
         watch,
-        was_there: is_there(&settings.run, &settings.server.url),
         round,
         pace: Pace::new(random()),
         status: Status { all_hosts: settings.mode == Mode::Everything, ..own_status() },
@@ -102,7 +101,7 @@ pub fn refuse(run: &Path, server: &str, why: &str) {
     let Ok(Some(_lock)) = take(run) else { return };
     let own = own_status();
     let is_told = |told: Status| (told.pid, told.pid_space) == (own.pid, own.pid_space.clone());
-    if status_of(run).is_some_and(is_told) || is_there(run, server) {
+    if status_of(run).is_some_and(is_told) || is_all_there(run, server) {
         return;
     }
     let mut status = Status {
@@ -122,7 +121,7 @@ fn own_status() -> Status {
 }
 
 /// Whether all of the run is known to be at `server`, and nothing has come since.
-fn is_there(run: &Path, server: &str) -> bool {
+pub fn is_all_there(run: &Path, server: &str) -> bool {
     let Ok((url, _)) = client::address(server) else { return false };
     let Some(told) = status_of(run).filter(|told| told.state == State::Done) else { return false };
     let whose = if told.all_hosts { Whose::All } else { Whose::Host(host()) };
@@ -147,8 +146,6 @@ fn holder(run: &Path) -> u32 {
 struct Shipper<'a> {
     settings: &'a Settings,
     watch: &'a Watch<'a>,
-    /// All of it was at this collector before, as the status has it.
-    was_there: bool,
     round: Round,
     pace: Pace,
     status: Status,
@@ -280,10 +277,10 @@ impl Shipper<'_> {
         self.wait(later).map_err(|_| ShipError::Unreadable(why))
     }
 
-    /// Whether all of it was there before and the collector has not said otherwise: a question that it
-    /// refuses or does not hear changes nothing of that.
+    /// Whether all of it is there by what was told before, and the collector has not said otherwise: a
+    /// question that it refuses or does not hear changes nothing of that.
     fn is_known_there(&self) -> bool {
-        self.was_there && self.round.progress == 0
+        self.round.progress == 0 && is_all_there(&self.settings.run, &self.settings.server.url)
     }
 
     fn close(mut self, ended: Result<bool, ShipError>) -> Result<Shipped, ShipError> {
@@ -300,7 +297,8 @@ impl Shipper<'_> {
         if self.status.error.is_some() {
             self.status.since_ns.get_or_insert_with(now_ns);
         }
-        if ended.is_ok() || !self.is_known_there() {
+        // Of a run that is followed more may come, which nobody ships now.
+        if ended.is_ok() || self.settings.mode == Mode::Follow || !self.is_known_there() {
             self.file.tell_now(&mut self.status);
         }
         let (sent_bytes, removed_bytes) = (self.round.sent, self.status.removed_bytes);

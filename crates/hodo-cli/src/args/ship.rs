@@ -1,7 +1,8 @@
 //! The command lines of `hodo ship` and `hodo push`.
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// What the help of `hodo ship` shows.
@@ -30,16 +31,36 @@ pub struct ServerArgs {
     pub token_file: Option<PathBuf>,
 
     /// Certificates to believe, a PEM file, instead of the system's.
-    #[arg(long, value_name = "FILE", env = "HODO_CA", hide_env_values = true)]
+    #[arg(long, value_name = "FILE", env = "HODO_CA", hide_env_values = true, value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub ca: Option<PathBuf>,
 
     /// Send the token to another machine by http://, where everyone on the way can read it.
-    #[arg(long, env = "HODO_PLAIN_HTTP", hide_env_values = true, value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "HODO_PLAIN_HTTP", hide_env_values = true, value_parser = Consent)]
     pub plain_http: bool,
 
     /// How long one request may take.
     #[arg(long, value_name = "TIME", default_value = "60s", hide = true)]
     pub patience: String,
+}
+
+/// Yes or no; a variable that is there and empty is none.
+#[derive(Clone)]
+struct Consent;
+
+impl TypedValueParser for Consent {
+    type Value = bool;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<bool, clap::Error> {
+        match value.is_empty() {
+            true => Ok(false),
+            false => BoolishValueParser::new().parse_ref(command, arg, value),
+        }
+    }
 }
 
 /// `hodo ship`.

@@ -1,6 +1,6 @@
 //! The HODO variables: those in force, those that make no sense, those nothing reads.
 
-use super::Check;
+use super::{Check, State};
 use crate::term::text;
 use hodo::Config;
 use std::path::Path;
@@ -84,6 +84,8 @@ const VARIABLES: [(&str, Takes); 36] = [
 const YES_AND_NO: [&str; 12] =
     ["1", "0", "true", "false", "yes", "no", "on", "off", "t", "f", "y", "n"];
 
+const NAME: &str = "environment";
+
 /// The check.
 pub fn check() -> Check {
     let mut set: Vec<(String, String)> = std::env::vars_os()
@@ -91,11 +93,21 @@ pub fn check() -> Check {
         .filter(|(k, _)| k == "HODO" || k.starts_with("HODO_"))
         .collect();
     set.sort();
-    check_of(&set)
+    let check = check_of(&set);
+    match not_shipped().filter(|_| check.state == State::Ok) {
+        Some(why) => Check::warn(NAME, check.found, format!("{why}; until then nothing is shipped")),
+        None => check,
+    }
+}
+
+/// Why nothing would be shipped although a collector is named: each variable may be good, and not all of
+/// them together.
+fn not_shipped() -> Option<String> {
+    std::env::var_os("HODO_SERVER").filter(|url| !url.is_empty())?;
+    crate::ship::hindrance(Path::new("run"))
 }
 
 fn check_of(set: &[(String, String)]) -> Check {
-    const NAME: &str = "environment";
     if set.is_empty() {
         return Check::ok(NAME, "no HODO variable set: defaults apply");
     }
@@ -206,7 +218,6 @@ fn config(base: Config, name: &str, value: &str) -> Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
     use super::*;
 
     fn checked(set: &[(&str, &str)]) -> Check {

@@ -2,7 +2,7 @@
 
 use super::{hindrance, words};
 use crate::term::number;
-use hodo_ship::{State, Status, status_of};
+use hodo_ship::{Status, status_of};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ impl Beside {
                 Err(_) => break true,
             }
         };
-        if let (true, Some(why), None) = (ended, &self.hindrance, status_of(&self.run)) {
+        if let (true, Some(why)) = (ended, &self.hindrance) {
             let server = std::env::var("HODO_SERVER").unwrap_or_default();
             hodo_ship::refuse(&self.run, &server, why);
         }
@@ -71,7 +71,9 @@ impl Beside {
 fn told(run: &Path, pid: Option<u32>, hindrance: Option<&str>) -> String {
     let push = format!("`hodo push {}` sends it", run.display());
     match (status_of(run), pid) {
-        (Some(status), _) if status.state == State::Done => format!("shipped to {}", status.server),
+        (Some(status), _) if hodo_ship::is_all_there(run, &status.server) => {
+            format!("shipped to {}", status.server)
+        }
         (Some(status), None) => {
             let why = words::trouble(&status).unwrap_or_else(|| "not all of it is shipped".into());
             format!("{why}; {push}")

@@ -70,7 +70,7 @@ fn in_background(args: &ShipArgs) -> Outcome {
 }
 
 /// Why the shipper that a launcher starts for `run` cannot begin, as far as can be told before; none when it can.
-fn hindrance(run: &Path) -> Option<String> {
+pub fn hindrance(run: &Path) -> Option<String> {
     let words = [OsStr::new("hodo"), "ship".as_ref(), "--detached".as_ref(), run.as_os_str()];
     let args = match Cli::try_parse_from(words) {
         Ok(Cli { verb: Verb::Ship(args), .. }) => args,

@@ -15,7 +15,8 @@ pub fn server(args: &ServerArgs) -> Result<Server, Failure> {
     };
     let (token, token_file) = token(args.token_file.as_deref())?;
     let patience = time(&args.patience, "--patience 60s")?;
-    let (ca, plain_http) = (args.ca.clone(), args.plain_http);
+    let ca = args.ca.clone().filter(|file| !file.as_os_str().is_empty());
+    let plain_http = args.plain_http;
     Ok(Server { url, token, token_file, ca, patience, plain_http })
 }
 

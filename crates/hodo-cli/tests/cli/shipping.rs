@@ -219,6 +219,38 @@ fn a_refused_push_of_a_run_that_is_there_marks_nothing() {
 }
 
 #[test]
+fn what_joins_a_run_that_was_shipped_is_not_taken_for_shipped() {
+    let (dir, store) = (Folder::new(), Folder::new());
+    let collector = Served::first(store.path());
+    let (url, good) = (collector.url(), collector.token("ingest"));
+    let record = |token: &str| {
+        let mut command = hodo(dir.path(), &["run", "--", "sh", "-c", &recorder()]);
+        shipped(&mut command, &[("HODO_SERVER", &url), ("HODO_TOKEN", token)]);
+        let run = std::fs::read_dir(dir.path()).unwrap().next();
+        command.envs(run.map(|run| ("HODO_RUN", run.unwrap().path())));
+        String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned()
+    };
+    let is_listed = || stdout(dir.path(), &["ls"]).contains("not all shipped");
+    let said = record(&good);
+    assert!(said.contains("shipped to http") && !is_listed(), "{said}");
+    for (token, why) in [("", "no token"), ("no-token-of-its", "does not know this token")] {
+        let said = record(token);
+        assert!(said.contains("not shipped: ") && said.contains(why), "{said}");
+        assert!(!said.contains("shipped to http") && is_listed(), "{said}");
+        let said = record(&good);
+        assert!(said.contains("shipped to http") && !is_listed(), "{said}");
+    }
+    drop(collector);
+    let said = record(&good);
+    assert!(said.contains("still to be shipped (cannot reach"), "{said}");
+    assert!(!said.contains("shipped to http") && is_listed(), "{said}");
+    let pid = said.split_once("`kill ").and_then(|(_, rest)| rest.split_once('`'));
+    let pid: i32 = pid.and_then(|(pid, _)| pid.parse().ok()).expect(&said);
+    // SAFETY: the shipper waits for its collector, as its launcher has just said.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+}
+
+#[test]
 fn tls_to_a_collector_without_it_is_told_with_what_to_do() {
     let dir = folder(&samples::training(100));
     let store = Folder::new();

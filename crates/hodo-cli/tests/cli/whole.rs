@@ -116,6 +116,33 @@ fn doctor_names_every_check_and_fails_on_a_bad_one() {
 }
 
 #[test]
+fn doctor_says_why_nothing_would_be_shipped() {
+    let dir = Folder::new();
+    let empty = dir.path().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    let doctor = |settings: &[(&str, &str)]| {
+        let mut command = hodo(dir.path(), &["doctor"]);
+        command.env("HODO_SERVER", "https://runs.example").env("COLUMNS", "400");
+        let output = command.envs(settings.iter().copied()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let token = ("HODO_TOKEN", "0123456789");
+    for (settings, why) in [
+        ([("HODO_SERVER", "http://collector:7430"), token], "--plain-http"),
+        ([("HODO_CA", ""), ("HODO_TOKEN", "")], "no token: set HODO_TOKEN"),
+        ([("HODO_CA", empty.to_str().unwrap()), token], "empty.pem"),
+        ([("HODO_TOKEN_FILE", dir.path().to_str().unwrap()), ("HODO_CA", "")], "cannot read"),
+    ] {
+        let said = doctor(&settings);
+        assert!(said.contains(why) && said.contains("nothing is shipped"), "{why}: {said}");
+    }
+    for settings in [[token, ("HODO_CA", "")], [token, ("HODO_PLAIN_HTTP", "")]] {
+        let said = doctor(&settings);
+        assert!(!said.contains("nothing is shipped"), "{said}");
+    }
+}
+
+#[test]
 fn doctor_says_when_runs_would_stay_in_memory_or_nothing_is_recorded() {
     let dir = Folder::new();
     let output = run(dir.path(), &["doctor", "--dir", "/proc/no-such-folder"]);

@@ -2,7 +2,7 @@
 
 use crate::collector::{Collector, Fault, TOKEN};
 use crate::{Run, frames, go};
-use hodo_ship::{Mode, ShipError, State, Status, Token, refuse, status_of};
+use hodo_ship::{Mode, ShipError, State, Status, Token, Watch, refuse, ship, status_of};
 use std::time::Duration;
 
 fn push(run: &Run, url: &str, token: &str) -> Result<(), ShipError> {
@@ -49,6 +49,33 @@ fn what_is_known_is_of_one_collector_and_of_what_was_there() {
     collector.fail(&[Fault::Amnesia, Fault::Answer(503, "")]);
     assert!(push(&run, &collector.url, TOKEN).is_err());
     assert_eq!(told(&run).state, State::Stopped, "the collector forgot it");
+}
+
+#[test]
+fn who_follows_a_run_that_was_there_tells_of_more_that_comes() {
+    let (run, collector) = (Run::ended(), Collector::start());
+    run.ship(&collector).unwrap();
+    let done = told(&run);
+    // As for a program that joins the run, while its collector is away.
+    let refusals = vec![Fault::Answer(503, ""); 3];
+    collector.fail(&refusals);
+    let seen = std::cell::RefCell::new(Vec::new());
+    let progress = |_: &Status| {
+        seen.borrow_mut().push(told(&run).state);
+        if seen.borrow().len() == 1 {
+            run.write("spool-000003.hodo", &frames(3, 1));
+        }
+    };
+    let watch = Watch { progress: &progress, is_expecting: &|| false };
+    ship(&run.settings(&collector.url, Mode::Follow), &watch).unwrap();
+    assert_eq!(seen.borrow()[..3], [State::Done, State::Waiting, State::Waiting]);
+    assert!(told(&run).acknowledged_bytes > done.acknowledged_bytes);
+    assert_eq!(told(&run).state, State::Done);
+    // Who gives up before more has come ships none of it.
+    let mut settings = run.settings(&collector.url, Mode::Follow);
+    settings.server.token = Token::new("bad").unwrap();
+    assert!(matches!(go(&settings), Err(ShipError::Unauthorized { .. })));
+    assert_eq!(told(&run).state, State::Stopped);
 }
 
 #[test]
