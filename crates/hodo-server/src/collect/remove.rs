@@ -180,11 +180,12 @@ pub fn make_room(inside: &Inside, keep: Keep, wanted: Wanted) -> io::Result<Vec<
         soon_free = rest.iter().filter(is_held).map(|run| inside.depot.usage.of(run)).sum();
         rest.retain(|run| is_never_stored(inside, run));
     }
-    for run in rest {
+    // A run whose own shipper waits makes no room for itself: it would be sent again, and wait again.
+    for run in rest.iter().filter(|run| !inside.depot.usage.waits_alone(run)) {
         if inside.depot.usage.surplus(more) <= soon_free {
             break;
         }
-        told.extend(removed(inside, &run, &|| may_go(&run), "to make room"));
+        told.extend(removed(inside, run, &|| may_go(run), "to make room"));
     }
     Ok(told)
 }

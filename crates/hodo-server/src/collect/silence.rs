@@ -171,6 +171,30 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_waits_for_room_is_not_removed_to_make_it() -> io::Result<()> {
+        let folder = Folder::new();
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(24_000);
+        let mut here = inside_with(&options, None);
+        has_run_for_an_hour(&mut here);
+        ship(&here, "run");
+        let since = std::time::Instant::now();
+        let end = br#"{"host":"a","processes":[{"part":"p1-a","live":false}]}"#;
+        assert!(Beat::parse(end).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
+        let keep = Keep { age: None, quiet_after: since.elapsed() };
+        assert!(send(&here, "run", "p2-a", &[1; 9000]).is_none(), "it is full");
+        let room = || {
+            let wanted = Wanted { headroom: 1200, refused: here.depot.usage.wanted() };
+            make_room(&here, keep, wanted)
+        };
+        assert_eq!((room()?, room()?), (vec![], vec![]), "it would have to be sent again");
+        assert!(send(&here, "other", "p1-a", &[1; 9000]).is_none(), "it is full");
+        assert_eq!(room()?.len(), 1);
+        assert!(send(&here, "other", "p1-a", &[1; 9000]).is_some());
+        Ok(())
+    }
+
+    #[test]
     fn a_live_run_stays_when_the_clock_is_set_forward() -> io::Result<()> {
         let folder = Folder::new();
         let mut options = CollectorOptions::local(folder.path());

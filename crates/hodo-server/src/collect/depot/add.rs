@@ -89,7 +89,7 @@ impl Depot {
         self.with(run, sender, |entry, folder| {
             let _turn = lock(&entry.telling);
             let owner = entry.owner();
-            let room = |more| self.usage.make_sure(&owner, sender.most_bytes, more);
+            let room = |more| self.usage.make_sure(run, &owner, sender.most_bytes, more);
             let (host, has_life) = (beat.host().to_owned(), beat.tells_of_life());
             let kept = beat.keep(folder, room);
             // Who is known and has no room for more lives all the same, also after a start.
@@ -167,7 +167,7 @@ impl Depot {
         let owner = sender.owner.unwrap_or_default();
         let begun = serde_json::to_vec(&Shipped::begun()).map_err(io::Error::from)?;
         let bytes = of_file(Some(begun.len() as u64));
-        self.usage.make_sure(owner, sender.most_bytes, bytes)?;
+        self.usage.make_sure(run, owner, sender.most_bytes, bytes)?;
         let begun = Note::new(owner);
         begun.write(&self.note_path(run))?;
         self.mark_shipped(run)?;
@@ -248,7 +248,7 @@ impl Open<'_> {
         let (before, after) = change(self.path.metadata().ok().map(|file| file.len()));
         let new = self.folders.iter().filter(|folder| !folder.exists()).count() as u64;
         let after = after + new * of_file(Some(0));
-        usage.make_sure(&owner, self.most_bytes, after.saturating_sub(before))?;
+        usage.make_sure(&self.entry.id, &owner, self.most_bytes, after.saturating_sub(before))?;
         for folder in &self.folders {
             durable::make_folder(folder)?;
         }

@@ -1,20 +1,29 @@
 //! What the runs take on disk, by whose they are.
 
 use crate::collect::refusal::Refusal;
+use hodo_format::ship::ARENA_FILE;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What a file takes besides its bytes: its name, its entry, and the rest of its last block. Without
 /// it, files with nothing in them would cost nothing; a folder takes as much.
 const FILE_BYTES: u64 = 4096;
 
-/// The bytes that a file takes, as `du` counts them: the memory that a program left behind is long and
-/// mostly holes.
-fn taken(file: &Metadata) -> u64 {
-    file.len().min(file.blocks() * 512)
+/// A run that was refused for want of room waits for it so long: its shipper comes again before.
+const WAITS: Duration = Duration::from_secs(60);
+/// So many runs that wait are known by name.
+const MOST_WAITING: usize = 1000;
+
+/// The bytes that a file takes: of the memory that a program left behind, which is long and mostly holes,
+/// as `du` counts them. Of others their length, since some file systems count blocks a moment later.
+fn taken(name: &OsStr, file: &Metadata) -> u64 {
+    let all = file.len();
+    if name == ARENA_FILE { all.min(file.blocks() * 512) } else { all }
 }
 
 /// What a file of so many bytes takes; nothing where there is none.
@@ -35,6 +44,8 @@ struct State {
     total: u64,
     most: Option<u64>,
     wanted: u64,
+    /// When each run was refused last for want of room.
+    refused: HashMap<String, Instant>,
 }
 
 impl Usage {
@@ -89,18 +100,38 @@ impl Usage {
 
     /// The most that was refused since this was asked last.
     pub fn wanted(&self) -> u64 {
-        std::mem::take(&mut self.state().wanted)
+        let mut state = self.state();
+        state.refused.retain(|_, at| at.elapsed() < WAITS);
+        std::mem::take(&mut state.wanted)
+    }
+
+    /// Whether a run waits for room and no other does.
+    pub fn waits_alone(&self, run: &str) -> bool {
+        let state = self.state();
+        let lately = state.refused.iter().filter(|(_, at)| at.elapsed() < WAITS);
+        let mut waiting = lately.map(|(run, _)| run);
+        waiting.next().is_some_and(|first| first == run) && waiting.next().is_none()
     }
 
     /// Refuses what there is no room for, in all or for an owner who may have `most` bytes; what takes
     /// nothing has room.
-    pub fn make_sure(&self, owner: &str, most: Option<u64>, more: u64) -> Result<(), Refusal> {
+    pub fn make_sure(
+        &self,
+        run: &str,
+        owner: &str,
+        most: Option<u64>,
+        more: u64,
+    ) -> Result<(), Refusal> {
         if more == 0 {
             return Ok(());
         }
         let mut state = self.state();
         if state.most.is_some_and(|most| state.total + more > most) {
             state.wanted = state.wanted.max(more);
+            // Above that many it makes no difference who they are.
+            if state.refused.len() < MOST_WAITING || state.refused.contains_key(run) {
+                state.refused.insert(run.to_owned(), Instant::now());
+            }
             let words = "the collector is full, as --max-bytes says; ended runs make room for it";
             return Err(Refusal::full(words));
         }
@@ -128,7 +159,7 @@ pub fn bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => of_file(Some(0)) + bytes(&entry.path()),
-        _ => of_file(entry.metadata().ok().as_ref().map(taken)),
+        _ => of_file(entry.metadata().ok().map(|file| taken(&entry.file_name(), &file))),
     };
     entries.map(of).sum()
 }

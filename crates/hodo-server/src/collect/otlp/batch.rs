@@ -56,7 +56,8 @@ fn keep_all(
     caller: &Caller,
 ) -> Result<Option<PartialSuccess>, Refusal> {
     let more = batches.iter().map(|batch| batch.bytes.len() as u64 + batch.around(inside)).sum();
-    inside.depot.usage.make_sure(caller.id(), caller.most_bytes(), more)?;
+    let first = batches.first().map_or("", |batch| &batch.run);
+    inside.depot.usage.make_sure(first, caller.id(), caller.most_bytes(), more)?;
     // Whoever else adds to some of them holds them in the same order.
     batches.sort_by(|one, other| one.run.cmp(&other.run));
     let owner = caller.id();
