@@ -95,7 +95,9 @@ pub fn check() -> Check {
     set.sort();
     let check = check_of(&set);
     match not_shipped().filter(|_| check.state == State::Ok) {
-        Some(why) => Check::warn(NAME, check.found, format!("{why}; until then nothing is shipped")),
+        Some(why) => {
+            Check::warn(NAME, check.found, format!("{why}; until then nothing is shipped"))
+        }
         None => check,
     }
 }
