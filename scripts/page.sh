@@ -22,7 +22,8 @@ command -v npm >/dev/null || bash "$root/scripts/packages.sh" nodejs npm || lack
 is_new='const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major * 100 + minor < 2010 ? 1 : 0)'
 node -e "$is_new" || lacking "it needs $needed, and node is $(node --version)"
 if [[ ! -f node_modules/.ready || package-lock.json -nt node_modules/.ready ]]; then
-    npm ci --no-audit --no-fund --loglevel=error
+    fetch() { npm ci --no-audit --no-fund --loglevel=error; }
+    fetch || { sleep 20 && fetch; } || lacking "its packages cannot be fetched"
     touch node_modules/.ready
 fi
 

@@ -8,7 +8,7 @@ import { startServer } from "../../dev/server";
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-unsafe-swiftshader"];
 const SLICES = 1_000_000;
 /** How long to wait for anything on a busy machine. */
-export const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 120_000;
 
 let browser: Browser | undefined;
 let origin: Promise<string> | undefined;

@@ -1,6 +1,6 @@
 //! The HODO variables: those in force, those that make no sense, those nothing reads.
 
-use super::{Check, State};
+use super::Check;
 use crate::term::text;
 use hodo::Config;
 use std::path::Path;
@@ -94,13 +94,21 @@ pub fn check() -> Check {
         .collect();
     set.sort();
     let check = check_of(&set);
-    match not_shipped().filter(|_| check.state == State::Ok) {
+    let is_told =
+        set.iter().any(|(k, v)| OF_SHIPPING.contains(&k.as_str()) && wrong(k, v).is_some());
+    match not_shipped().filter(|_| !is_told) {
         Some(why) => {
-            Check::warn(NAME, check.found, format!("{why}; until then nothing is shipped"))
+            let why = format!("{why}; until then nothing is shipped");
+            let todo: Vec<String> = check.todo.into_iter().chain([why]).collect();
+            Check::warn(NAME, check.found, todo.join("; "))
         }
         None => check,
     }
 }
+
+/// What a shipper reads.
+const OF_SHIPPING: [&str; 5] =
+    ["HODO_CA", "HODO_PLAIN_HTTP", "HODO_SERVER", "HODO_TOKEN", "HODO_TOKEN_FILE"];
 
 /// Why nothing would be shipped although a collector is named: each variable may be good, and not all of
 /// them together.
@@ -220,6 +228,7 @@ fn config(base: Config, name: &str, value: &str) -> Config {
 
 #[cfg(test)]
 mod tests {
+    use super::super::State;
     use super::*;
 
     fn checked(set: &[(&str, &str)]) -> Check {

@@ -121,7 +121,7 @@ fn doctor_says_why_nothing_would_be_shipped() {
     let empty = dir.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
     let doctor = |settings: &[(&str, &str)]| {
-        let mut command = hodo(dir.path(), &["doctor"]);
+        let mut command = without_variables(dir.path(), &["doctor"]);
         command.env("HODO_SERVER", "https://runs.example").env("COLUMNS", "400");
         let output = command.envs(settings.iter().copied()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -140,6 +140,22 @@ fn doctor_says_why_nothing_would_be_shipped() {
         let said = doctor(&settings);
         assert!(!said.contains("nothing is shipped"), "{said}");
     }
+    let said = doctor(&[("HODO_FOO", "1"), ("HODO_TOKEN", "")]);
+    assert!(said.contains("nothing reads HODO_FOO") && said.contains("no token"), "{said}");
+    let said = doctor(&[("HODO_SERVER", "runs.example:7430"), token]);
+    assert_eq!(said.matches("not an address").count(), 1, "{said}");
+}
+
+/// `hodo` with none of its variables: some are of the tests themselves.
+fn without_variables(dir: &std::path::Path, args: &[&str]) -> std::process::Command {
+    let mut command = hodo(dir, args);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("HODO") {
+            command.env_remove(name);
+        }
+    }
+    command.env("HODO_DIR", dir);
+    command
 }
 
 #[test]
@@ -179,13 +195,7 @@ fn doctor_shows_no_token_and_knows_what_shipping_reads() {
     let dir = Folder::new();
     let token = "hodo_fcea0123456789abcdef0123456789abcdef";
     for args in [&["doctor"][..], &["doctor", "--json"]] {
-        let mut command = hodo(dir.path(), args);
-        // Some are of the tests themselves.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("HODO_") {
-                command.env_remove(name);
-            }
-        }
+        let mut command = without_variables(dir.path(), args);
         command.env("HODO_SERVER", "https://runs.example:7430").env("HODO_TOKEN", token);
         command.env("HODO_TOKEN_FILE", "/dev/null").env("HODO_PLAIN_HTTP", "1");
         let output = command.env("HODO_TELEMETRY", "1s").env("COLUMNS", "400").output().unwrap();
