@@ -12,6 +12,7 @@ mod limits;
 mod made;
 mod nearest;
 pub mod output;
+mod pool;
 mod registry;
 mod schema;
 mod session;

@@ -1,12 +1,13 @@
 //! Runs that can be asked.
 
 use crate::answer::{Answer, Query};
+use crate::pool::Pool;
 use crate::registry::Stores;
 use crate::source::{self, Here};
 use crate::{Limits, SqlError, attr, durations, statements, tables, views, wrong};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -121,8 +122,10 @@ fn runtime(
     scratch: &Path,
     stores: Arc<dyn ObjectStoreRegistry>,
 ) -> datafusion::error::Result<Arc<RuntimeEnv>> {
-    let pool = FairSpillPool::new(limits.memory_bytes);
-    let pool = TrackConsumersPool::new(pool, NonZeroUsize::MIN.saturating_add(2));
+    let pool = TrackConsumersPool::new(
+        Pool::new(limits.memory_bytes),
+        NonZeroUsize::MIN.saturating_add(2),
+    );
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![scratch.to_owned()]));
     RuntimeEnvBuilder::new()
