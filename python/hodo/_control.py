@@ -140,7 +140,7 @@ def profile(
     if frameworks is not None:
         hooks.choose()
     elif asked is not None:
-        wanted = asked[0] or wanted
+        wanted = asked[0]
     state = init(app=app, **options)
     if state != "off":
         hooks.install(wanted, settings)

@@ -94,26 +94,31 @@ def _callbacks(undo: Undo, kind: Any, values: type) -> None:
 
 
 # By number of the list of callbacks that was told of them; with the list they end.
-_epochs: dict[int, Loop] = {}
+_epochs: dict[int, tuple[Loop, weakref.finalize[..., Any]]] = {}
 
 
 def _epoch(callbacks: Any, index: int | None) -> None:
     _epoch_end(callbacks, None)
-    _epochs[id(callbacks)] = loop = Loop("epoch", index)
+    loop = Loop("epoch", index)
+    # A list that goes without being told of the end.
+    gone = weakref.finalize(callbacks, _forget, id(callbacks), loop)
+    gone.atexit = False
+    _epochs[id(callbacks)] = loop, gone
     loop.open()
-    weakref.finalize(callbacks, _forget, id(callbacks), loop).atexit = False
 
 
 def _epoch_end(callbacks: Any, _: int | None) -> None:
-    loop = _epochs.pop(id(callbacks), None)
-    if loop is not None:
+    known = _epochs.pop(id(callbacks), None)
+    if known is not None:
+        loop, gone = known
+        gone.detach()
         loop.close()
 
 
 def _forget(number: int, loop: Loop) -> None:
-    """A list that went without being told of the end."""
     loop.close()
-    if _epochs.get(number) is loop:
+    known = _epochs.get(number)
+    if known is not None and known[0] is loop:
         del _epochs[number]
 
 

@@ -33,6 +33,9 @@ def install(undo: Undo, settings: Settings) -> None:
             hook(undo, cls)
 
     _now.undo = undo
+    # The next recording counts anew.
+    undo.later(_passes.clear)
+    undo.later(_left.clear)
     # Not where one is made: a class may have no use for what the one above does then.
     for kind in (DataLoader, *kinds_of(DataLoader)):
         hook(undo, kind)

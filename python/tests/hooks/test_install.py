@@ -196,4 +196,7 @@ def test_words_that_mean_nothing_do_not_mean_all_and_are_told_once(ran: Any) -> 
                 asked = hooks.from_environment()
                 assert asked is not None and asked[0] == wanted and asked[1].layers == layers, asked
         assert len(told) == 2 and "'torhc'" in told[0] and "'layer=2'" in told[1], told
+        os.environ["HODO_HOOKS"] = "torhc"
+        hodo.profile()
+        assert not hodo.health()["hooks"], hodo.health()["hooks"]
     """)

@@ -264,3 +264,19 @@ build().fit(loader, epochs=2, verbose=0)
     counts = {tuple(node["path"]): node["count"] for node in run.report["nodes"]}
     assert counts[("fit", "epoch", "step")] == 10 and ("fit", "step") not in counts, run.tree
     assert counts[("fit", "epoch")] == 2, run.tree
+
+
+def test_an_epoch_that_has_ended_leaves_nothing_behind(tmp_path: Path) -> None:
+    with_keras(
+        tmp_path,
+        """
+import weakref
+from hodo.hooks import keras as hooked
+left = []
+class Counts(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        left.append(sum(each.func is hooked._forget for each in weakref.finalize._registry.values()))
+build().fit(x, y, batch_size=20, epochs=4, verbose=0, callbacks=[Counts()])
+assert left == [1] * 4 and not hooked._epochs, (left, hooked._epochs)
+""",
+    )

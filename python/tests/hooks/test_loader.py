@@ -579,3 +579,23 @@ def test_a_loader_that_is_made_anew_for_each_epoch_counts_on(trained: Any) -> No
     """)
     assert [each["index"] for each in run.attributes("epoch")] == [0, 1, 2]
     assert [each["index"] for each in run.attributes("evaluate")] == [0, 1, 2, 0]
+
+
+def test_a_second_recording_counts_its_passes_anew(trained: Any) -> None:
+    run = trained("""
+        from hodo.hooks import loader as hooked
+
+        def train():
+            for x, y in DataLoader(data, batch_size=4):
+                step(x, y)
+            for x, y in loader:
+                step(x, y)
+
+        train()
+        hodo.shutdown()
+        assert not hooked._left and not hooked._passes, (hooked._left, hooked._passes)
+        hodo.profile()
+        train()
+        train()
+    """)
+    assert [each["index"] for each in run.attributes("epoch")] == [0, 0, 1, 1]

@@ -33,6 +33,8 @@ export function Sql({ run }: { run: string | null }) {
   const request = useRef<AbortController | undefined>(undefined);
   /** The question that was asked last, and of which run. */
   const asked = useRef<string | null>(null);
+  /** The list of runs as it was then. */
+  const askedAt = useRef(-1);
   const linked = route.value.params.query;
   useEffect(() => () => request.current?.abort(), []);
   const ask = (query: string) => {
@@ -44,6 +46,7 @@ export function Sql({ run }: { run: string | null }) {
     request.current?.abort();
     request.current = new AbortController();
     asked.current = `${chosen} ${query}`;
+    askedAt.current = listVersion.peek();
     const { signal } = request.current;
     setParams({ query });
     setAsking(true);
@@ -57,10 +60,10 @@ export function Sql({ run }: { run: string | null }) {
   useEffect(() => {
     if (linked && asked.current !== `${chosen} ${linked}`) ask(linked);
   }, [chosen, linked]);
-  // What is typed meanwhile stays as it is.
+  // What is typed meanwhile stays as it is, and a question that is under way is answered first: some run may tell of itself every second.
   useEffect(() => {
-    if (linked && isMissing(error)) pose(linked);
-  }, [listVersion.value]);
+    if (linked && isMissing(error) && !isAsking && askedAt.current !== listVersion.value) pose(linked);
+  }, [listVersion.value, isAsking, error]);
   return (
     <div class="page sql">
       <div class="row wrap gap-below">

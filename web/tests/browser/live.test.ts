@@ -294,6 +294,31 @@ test("a question in SQL is asked again when its run comes; what is typed meanwhi
   await close();
 });
 
+test("a question in SQL of a run that came is answered however often other runs tell of themselves", async () => {
+  const { origin, tell } = await devServer(4000);
+  let [isThere, count] = [false, 0];
+  let answer = () => {};
+  const told = new Promise<void>((done) => (answer = done));
+  const prepare = (page: Page) => page.route(/api\/sql/, async (asked) => {
+    if (!isThere) return asked.fulfill({ status: 404, json: { error: "no run with the id `late` in .hodo" } });
+    count += 1;
+    await told;
+    return asked.continue();
+  });
+  const { page, close } = await open(`${origin}#/sql/late?query=select%201`, { prepare });
+  await page.getByRole("heading", { name: "Waiting for a program to record this run" }).waitFor();
+  isThere = true;
+  for (let times = 0; times < 10; times++) {
+    tell("runs", "{}");
+    await page.getByRole("button", { name: "Asking …" }).waitFor();
+    await page.evaluate(twoFrames);
+  }
+  answer();
+  await page.getByRole("table", { name: "rows" }).waitFor();
+  assert.equal(count, 1);
+  await close();
+});
+
 test("a run that came before the server told of anything is shown when it does", async () => {
   const { origin, runs } = await devServer(4000);
   let tells = () => {};

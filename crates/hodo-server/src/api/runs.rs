@@ -72,7 +72,8 @@ pub async fn list(
 fn document(store: &Store, words: &str, filter: &Filter, time: &ReadingTime) -> Value {
     let words = words.to_lowercase();
     let has_words = |row: &Value| {
-        let text = row.to_string().to_lowercase();
+        let mut text = String::new();
+        add_words(row, &mut text);
         words.split_whitespace().all(|word| text.contains(word))
     };
     let runs = Run::list(store.dir());
@@ -82,6 +83,27 @@ fn document(store: &Store, words: &str, filter: &Filter, time: &ReadingTime) -> 
     let fit = all.into_iter().filter(|(row, _)| has_words(row) && fits(row, filter));
     let rows: Vec<Value> = fit.map(|(row, why)| with_why(row, why)).collect();
     json!({"dir": store.dir().display().to_string(), "runs": rows, "unread": unread})
+}
+
+/// What a row says of its run, and not what hodo calls that: attributes alone have names of the user's own.
+fn add_words(value: &Value, text: &mut String) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::String(words) => *text += &words.to_lowercase(),
+        Value::Number(number) => *text += &number.to_string(),
+        Value::Array(values) => values.iter().for_each(|value| add_words(value, text)),
+        Value::Object(values) => {
+            for (name, value) in values {
+                if name == "attributes" {
+                    let names = value.as_object().into_iter().flat_map(|named| named.keys());
+                    names.for_each(|name| *text += &format!(" {}", name.to_lowercase()));
+                }
+                add_words(value, text);
+            }
+        }
+    }
+    // No word begins in one value and ends in the next.
+    text.push(' ');
 }
 
 /// Conditions on a run are on what its row has: `app=train`, `rank=0`, `gpu_work>1000`, `host=gpu1`.
@@ -234,6 +256,24 @@ mod tests {
     fn spent() -> ReadingTime {
         let begun = Instant::now().checked_sub(READING_TIME).expect("a machine that was just on");
         ReadingTime(OnceCell::from(begun))
+    }
+
+    #[test]
+    fn words_are_looked_for_in_what_a_run_says() {
+        let row = json!({
+            "id": "r-1", "gpu_work": 7, "lost": null, "live": true, "command": "python \"My Train.py\"",
+            "attributes": {"Variant": "beam", "lr": 0.5}, "hosts": ["gpu1", "gpu2"],
+        });
+        let mut text = String::new();
+        add_words(&row, &mut text);
+        let has = |word: &str| text.contains(word);
+        assert!(
+            ["r-1", "7", "\"my", "train.py\"", "variant", "beam", "0.5", "gpu2"].map(has)
+                == [true; 8]
+        );
+        for ours in ["gpu_work", "lost", "command", "true", "null", "attributes", "1gpu"] {
+            assert!(!has(ours), "{ours}: {text}");
+        }
     }
 
     #[test]
