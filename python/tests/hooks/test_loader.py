@@ -585,8 +585,10 @@ def test_a_second_recording_counts_its_passes_anew(trained: Any) -> None:
     run = trained("""
         from hodo.hooks import loader as hooked
 
+        other = TensorDataset(torch.randn(8, 4), torch.randint(0, 2, (8,)))
+
         def train():
-            for x, y in DataLoader(data, batch_size=4):
+            for x, y in DataLoader(other, batch_size=4):
                 step(x, y)
             for x, y in loader:
                 step(x, y)
