@@ -429,8 +429,8 @@ fn hodo_run_ships_what_it_records_and_says_so() {
     let first =
         std::fs::read_dir(&dir).unwrap().flatten().map(|entry| entry.path()).next().unwrap();
     wait_for_done(&first);
-    let ids: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
-    assert_every_scope_once(&collector, ids[0].to_str().unwrap(), &[made]);
+    let id = first.file_name().unwrap().to_str().unwrap();
+    assert_every_scope_once(&collector, id, &[made]);
     collector.kill();
     let waits = |folder: &Path| {
         status_of(folder)

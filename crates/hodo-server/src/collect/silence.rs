@@ -111,6 +111,19 @@ mod tests {
         }
     }
 
+    /// A collector with little room and one run, which ended and now counts as silent; its shipper says so.
+    fn small_with_one_that_ended(folder: &Folder) -> (std::sync::Arc<Inside>, Keep) {
+        let mut options = CollectorOptions::local(folder.path());
+        options.max_bytes = Some(24_000);
+        let mut here = inside_with(&options, None);
+        has_run_for_an_hour(&mut here);
+        ship(&here, "run");
+        let since = std::time::Instant::now();
+        let end = br#"{"host":"a","processes":[{"part":"p1-a","live":false}]}"#;
+        assert!(Beat::parse(end).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
+        (here, Keep { age: None, quiet_after: since.elapsed() })
+    }
+
     #[test]
     fn a_live_run_stays_where_a_full_collector_has_no_room_for_its_news() -> io::Result<()> {
         let folder = Folder::new();
@@ -153,18 +166,10 @@ mod tests {
     fn a_run_that_ended_makes_room_though_its_shipper_waits_for_room_and_says_so() -> io::Result<()>
     {
         let folder = Folder::new();
-        let mut options = CollectorOptions::local(folder.path());
-        options.max_bytes = Some(24_000);
-        let mut here = inside_with(&options, None);
-        has_run_for_an_hour(&mut here);
-        ship(&here, "run");
-        let since = std::time::Instant::now();
-        let end = br#"{"host":"a","processes":[{"part":"p1-a","live":false}]}"#;
-        assert!(Beat::parse(end).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
+        let (here, keep) = small_with_one_that_ended(&folder);
         assert!(send(&here, "other", "p1-a", &[1; 9000]).is_none(), "it is full");
-        let quiet_after = since.elapsed();
         let wanted = Wanted { headroom: 0, refused: here.depot.usage.wanted() };
-        let told = make_room(&here, Keep { age: None, quiet_after }, wanted)?;
+        let told = make_room(&here, keep, wanted)?;
         assert!(told.len() == 1 && told[0].starts_with("removed run"), "{told:?}");
         assert!(send(&here, "other", "p1-a", &[1; 9000]).is_some());
         Ok(())
@@ -173,15 +178,7 @@ mod tests {
     #[test]
     fn a_run_that_waits_for_room_is_not_removed_to_make_it() -> io::Result<()> {
         let folder = Folder::new();
-        let mut options = CollectorOptions::local(folder.path());
-        options.max_bytes = Some(24_000);
-        let mut here = inside_with(&options, None);
-        has_run_for_an_hour(&mut here);
-        ship(&here, "run");
-        let since = std::time::Instant::now();
-        let end = br#"{"host":"a","processes":[{"part":"p1-a","live":false}]}"#;
-        assert!(Beat::parse(end).is_ok_and(|beat| here.depot.tell("run", SENDER, beat).is_ok()));
-        let keep = Keep { age: None, quiet_after: since.elapsed() };
+        let (here, keep) = small_with_one_that_ended(&folder);
         assert!(send(&here, "run", "p2-a", &[1; 9000]).is_none(), "it is full");
         let room = || {
             let wanted = Wanted { headroom: 1200, refused: here.depot.usage.wanted() };
